@@ -54,7 +54,7 @@
 // For a new format:
 //
 //   - [github.com/weightmap/weightmap/format/driver] is what a format implements.
-//   - [github.com/weightmap/weightmap/format/plan] is what a model holds, and how it is written.
+//   - [github.com/weightmap/weightmap/format/schema] is what a model holds, and how it is written.
 //   - [github.com/weightmap/weightmap/format/formattest] tests it.
 //
 // The command line tool is github.com/weightmap/weightmap/examples/weightmap.

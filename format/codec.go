@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/save"
 	"github.com/weightmap/weightmap/internal/wire"
 )
@@ -53,16 +54,16 @@ func (c Codec) Examine(ctx context.Context, m *Model, f func(driver.Verification
 func (c Codec) Driver() driver.Driver { return c.d }
 
 // Create is format.Create for this format.
-func (c Codec) Create(path string, p *Plan, opts *WriteOptions) (*Writer, error) {
+func (c Codec) Create(path string, p *schema.Schema, opts *WriteOptions) (*Writer, error) {
 	return c.write(path, nil, p, opts)
 }
 
 // NewWriter is format.NewWriter for this format.
-func (c Codec) NewWriter(w io.Writer, p *Plan, opts *WriteOptions) (*Writer, error) {
+func (c Codec) NewWriter(w io.Writer, p *schema.Schema, opts *WriteOptions) (*Writer, error) {
 	return c.write("", w, p, opts)
 }
 
-func (c Codec) write(path string, out io.Writer, p *Plan, opts *WriteOptions) (*Writer, error) {
+func (c Codec) write(path string, out io.Writer, p *schema.Schema, opts *WriteOptions) (*Writer, error) {
 	if c.d == nil {
 		return nil, unregistered("", `""`)
 	}

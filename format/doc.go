@@ -1,7 +1,7 @@
 // Package format opens, verifies and writes model files of any format.
 //
 // Open detects the format of a file by its content and returns a Model, whose tensors are views
-// (package tensor) of the mapped file. Create writes a file from a Plan through a Writer. Save and Copy
+// (package tensor) of the mapped file. Create writes a file from a Schema through a Writer. Save and Copy
 // do so in one call.
 //
 // A format registers itself when its package is imported, as image decoders do:
@@ -26,10 +26,10 @@
 //
 // # Copies
 //
-// PlanOf returns the plan of an open model: metadata, tensors, quantization, graph. A format that cannot
-// hold all of a plan refuses it with a LossError, which lists what would be lost.
+// Model.Schema returns the schema of an open model: metadata, tensors, quantization, graph. A format that cannot
+// hold all of a schema refuses it with a LossError, which lists what would be lost.
 // WriteOptions.AcceptLoss names losses to accept, by kind or one by one. What only one format can
-// hold (Plan.Native) is kept by copies within that format.
+// hold (Schema.Native) is kept by copies within that format.
 //
 // # Lifetime
 //

@@ -15,6 +15,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	_ "github.com/weightmap/weightmap/format/all"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -52,7 +53,7 @@ func saved(name string) string {
 // file returns the bytes of a file with the layers.
 func file(formatName string) []byte {
 	var b bytes.Buffer
-	plan := &format.Plan{}
+	plan := &schema.Schema{}
 	for _, v := range layers() {
 		plan.Tensors = append(plan.Tensors, v.Info())
 	}
@@ -142,7 +143,7 @@ func ExampleSave() {
 // Metadata: numbers of any type go in, and come out as what the reader wants.
 func ExampleMetadata() {
 	var out bytes.Buffer
-	plan := &format.Plan{Metadata: format.Metadata{
+	plan := &schema.Schema{Metadata: schema.Metadata{
 		{Key: "epochs", Value: 3}, {Key: "rate", Value: float32(0.5)}, {Key: "labels", Value: []string{"cat", "dog"}},
 	}}
 	w, err := format.NewWriter("mle", &out, plan, nil)
@@ -248,13 +249,13 @@ func ExampleOpenReaderAt() {
 	// Output: [3 4] <nil>
 }
 
-// The plan comes first, then the data of each tensor, from any io.Reader.
+// The schema comes first, then the data of each tensor, from any io.Reader.
 func ExampleCreate() {
 	path := filepath.Join(filepath.Dir(examplePath()), "model.safetensors")
 	defer os.RemoveAll(filepath.Dir(path))
 
-	plan := &format.Plan{
-		Metadata: format.Metadata{{Key: "author", Value: "me"}},
+	plan := &schema.Schema{
+		Metadata: schema.Metadata{{Key: "author", Value: "me"}},
 		Tensors:  []tensor.Info{{Name: "mask", DType: tensor.Bool, Shape: tensor.Shape{4}}},
 	}
 	w, err := format.Create("", path, plan, nil) // the format by the ending
@@ -278,7 +279,7 @@ func ExampleCreate() {
 // in memory or in a temporary file first.
 func ExampleNewWriter() {
 	var out bytes.Buffer
-	plan := &format.Plan{Tensors: []tensor.Info{{Name: "mask", DType: tensor.Bool, Shape: tensor.Shape{4}}}}
+	plan := &schema.Schema{Tensors: []tensor.Info{{Name: "mask", DType: tensor.Bool, Shape: tensor.Shape{4}}}}
 	w, err := format.NewWriter("safetensors", &out, plan, &format.WriteOptions{Spool: format.SpoolNever})
 	if err != nil {
 		log.Fatal(err)
@@ -309,7 +310,7 @@ func ExampleWriteView() {
 	defer second.Close()
 	views := []tensor.View{first.At(0), second.At(0)}
 	var out bytes.Buffer
-	plan := &format.Plan{Tensors: []tensor.Info{views[0].Info(), views[1].Info()}}
+	plan := &schema.Schema{Tensors: []tensor.Info{views[0].Info(), views[1].Info()}}
 	w, err := format.NewWriter("gguf", &out, plan, nil)
 	if err != nil {
 		log.Fatal(err)
@@ -334,11 +335,11 @@ func ExampleCopy() {
 	}
 	defer m.Close()
 
-	plan, err := format.PlanOf(m)
+	plan, err := m.Schema()
 	if err != nil {
 		log.Fatal(err)
 	}
-	plan.Metadata = append(plan.Metadata, format.Entry{Key: "epochs", Value: int64(20)})
+	plan.Metadata = append(plan.Metadata, schema.Entry{Key: "epochs", Value: int64(20)})
 	w, err := format.Create("", filepath.Join(filepath.Dir(path), "model.mag"), plan, nil)
 	if err != nil {
 		log.Fatal(err)
@@ -360,10 +361,10 @@ func ExampleCopy() {
 func ExampleLossError() {
 	path := filepath.Join(filepath.Dir(examplePath()), "model.npz")
 	defer os.RemoveAll(filepath.Dir(path))
-	plan := &format.Plan{Metadata: format.Metadata{{Key: "author", Value: "me"}}}
+	plan := &schema.Schema{Metadata: schema.Metadata{{Key: "author", Value: "me"}}}
 
 	_, err := format.Create("", path, plan, nil)
-	var refused *format.LossError
+	var refused *schema.LossError
 	if !errors.As(err, &refused) {
 		log.Fatal(err)
 	}
@@ -383,8 +384,8 @@ func ExampleLossError() {
 }
 
 func ExampleAcceptableLosses() {
-	fmt.Println(slices.Contains(format.AcceptableLosses(), string(format.LossMetadata)))
-	fmt.Println(slices.Contains(format.AcceptableLosses(), string(format.LossDType)))
+	fmt.Println(slices.Contains(schema.AcceptableLosses(), string(schema.LossMetadata)))
+	fmt.Println(slices.Contains(schema.AcceptableLosses(), string(schema.LossDType)))
 	// Output:
 	// true
 	// false
@@ -427,7 +428,7 @@ func ExampleLookup() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	plan := &format.Plan{Tensors: []tensor.Info{{Name: "mask", DType: tensor.Bool, Shape: tensor.Shape{2}}}}
+	plan := &schema.Schema{Tensors: []tensor.Info{{Name: "mask", DType: tensor.Bool, Shape: tensor.Shape{2}}}}
 	w, err := c.Create(path, plan, nil)
 	if err != nil {
 		log.Fatal(err)
@@ -476,7 +477,7 @@ func ExampleModel() {
 // One key of the metadata, without decoding the others.
 func ExampleModel_Value() {
 	var b bytes.Buffer
-	p := &format.Plan{Metadata: format.Metadata{{Key: "epochs", Value: int64(20)}}}
+	p := &schema.Schema{Metadata: schema.Metadata{{Key: "epochs", Value: int64(20)}}}
 	w, err := format.NewWriter("gguf", &b, p, nil)
 	if err != nil {
 		log.Fatal(err)
@@ -504,7 +505,7 @@ func ExampleModel_Part() {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	p := &format.Plan{}
+	p := &schema.Schema{}
 	for _, v := range layers() {
 		p.Tensors = append(p.Tensors, v.Info())
 	}
@@ -620,7 +621,7 @@ func ExampleWithTrustedKey() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	w, err := format.Create("mle", path, &format.Plan{}, &format.WriteOptions{Storage: format.Storage{Signer: private}})
+	w, err := format.Create("mle", path, &schema.Schema{}, &format.WriteOptions{Storage: format.Storage{Signer: private}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -670,12 +671,12 @@ func ExampleModel_Prefetch() {
 
 // A graph is written with the model, and read as one form for all formats.
 func ExampleModel_Graph() {
-	plan := &format.Plan{
+	plan := &schema.Schema{
 		Tensors: []tensor.Info{{Name: "w", DType: tensor.Float32, Shape: tensor.Shape{2, 2}}},
-		Graph: &format.Graph{
-			Inputs:  []format.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: format.FixedDims(1, 2)}},
-			Outputs: []format.ValueInfo{{Name: "y", DType: tensor.Float32, Dims: format.FixedDims(1, 2)}},
-			Nodes:   []format.Node{{Op: "MatMul", Inputs: []string{"x", "w"}, Outputs: []string{"y"}}},
+		Graph: &schema.Graph{
+			Inputs:  []schema.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: schema.FixedDims(1, 2)}},
+			Outputs: []schema.ValueInfo{{Name: "y", DType: tensor.Float32, Dims: schema.FixedDims(1, 2)}},
+			Nodes:   []schema.Node{{Op: "MatMul", Inputs: []string{"x", "w"}, Outputs: []string{"y"}}},
 		},
 	}
 	var out bytes.Buffer
@@ -725,7 +726,7 @@ func ExampleModel_Native() {
 // MOBI numbers tensors, and KeepNames stores their names next to the numbers.
 func ExampleModel_RestoreNames() {
 	var out bytes.Buffer
-	plan := &format.Plan{Tensors: []tensor.Info{{Name: "fc.bias", DType: tensor.Int8, Shape: tensor.Shape{3}}}}
+	plan := &schema.Schema{Tensors: []tensor.Info{{Name: "fc.bias", DType: tensor.Int8, Shape: tensor.Shape{3}}}}
 	w, err := format.NewWriter("mobi", &out, plan, &format.WriteOptions{KeepNames: true, AcceptLoss: []string{"name"}})
 	if err != nil {
 		log.Fatal(err)
@@ -742,7 +743,7 @@ func ExampleModel_RestoreNames() {
 		log.Fatal(err)
 	}
 	defer m.Close()
-	p, err := format.PlanOf(m)
+	p, err := m.Schema()
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -760,7 +761,7 @@ func ExampleModel_RestoreNames() {
 func ExampleWriter_WriteTensor() {
 	path := examplePath()
 	defer os.RemoveAll(filepath.Dir(path))
-	plan := &format.Plan{Tensors: []tensor.Info{{Name: "w", DType: tensor.Float16, Shape: tensor.Shape{2}}}}
+	plan := &schema.Schema{Tensors: []tensor.Info{{Name: "w", DType: tensor.Float16, Shape: tensor.Shape{2}}}}
 	w, err := format.Create("", path, plan, nil)
 	if err != nil {
 		log.Fatal(err)
@@ -778,7 +779,7 @@ func ExampleWriter_WriteTensor() {
 
 // A value as text, for formats and programs that have strings only.
 func ExampleEntry_Text() {
-	meta := format.Metadata{{Key: "epochs", Value: int64(3)}, {Key: "rate", Value: 0.5}}
+	meta := schema.Metadata{{Key: "epochs", Value: int64(3)}, {Key: "rate", Value: 0.5}}
 	v, ok := meta.Get("rate")
 	fmt.Println(v, ok)
 	for _, e := range meta {

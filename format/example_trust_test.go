@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -24,7 +25,7 @@ func ExampleTrustKey() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	w, err := format.Create("mle", path, &format.Plan{}, &format.WriteOptions{Storage: format.Storage{Signer: private}})
+	w, err := format.Create("mle", path, &schema.Schema{}, &format.WriteOptions{Storage: format.Storage{Signer: private}})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -37,8 +37,8 @@ func (f *fake) Detect(head []byte, _ int64) bool { return bytes.HasPrefix(head, 
 // fakeOpen is an open file of a fake format.
 type fakeOpen struct{ fake *fake }
 
-func (m *fakeOpen) Metadata() (Metadata, error) {
-	return Metadata{{Key: "kind", Value: "fake"}}, m.fake.metaErr
+func (m *fakeOpen) Metadata() (schema.Metadata, error) {
+	return schema.Metadata{{Key: "kind", Value: "fake"}}, m.fake.metaErr
 }
 
 // Sums implements driver.Parsed: nothing covers the list, and good will the first tensor.
@@ -97,7 +97,7 @@ func (f fakeDirs) ParseDir(dir driver.Dir, x *driver.Index, _ *driver.Options) (
 	return f.parse(src, s, x)
 }
 
-func (f *fake) Layout(p *plan.Plan, _ *plan.WriteOptions) (*driver.Layout, error) {
+func (f *fake) Layout(p *schema.Schema, _ *driver.WriteOptions) (*driver.Layout, error) {
 	f.layouts++
 	var w wire.Buffer
 	w.Str(f.magic)
@@ -116,8 +116,8 @@ func (f *fake) Layout(p *plan.Plan, _ *plan.WriteOptions) (*driver.Layout, error
 }
 
 // fakePlan has two tensors, and fakeFile is what becomes of it.
-func fakePlan() *Plan {
-	return &Plan{Tensors: []tensor.Info{
+func fakePlan() *schema.Schema {
+	return &schema.Schema{Tensors: []tensor.Info{
 		{Name: "a", DType: tensor.Uint8, Shape: tensor.Shape{3}},
 		{Name: "bb", DType: tensor.Uint8, Shape: tensor.Shape{2, 1}},
 	}}
@@ -154,8 +154,8 @@ func init() {
 // errIs demands that an error be one of this package's and wrap want.
 func errIs(t *testing.T, what string, err, want error) {
 	t.Helper()
-	var e *Error
+	var e *tensor.Error
 	if !errors.Is(err, want) || !errors.As(err, &e) {
-		t.Errorf("%s: %v, want a *format.Error around %v", what, err, want)
+		t.Errorf("%s: %v, want a *tensor.Error around %v", what, err, want)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/source"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 // OpenHead opens a model of which only the beginning is there, such as the header of a file in a registry: metadata,
@@ -22,13 +23,13 @@ func OpenHead(head []byte, size int64, opts *Options) (*Model, error) {
 	}
 	o := m.opening.Options
 	if o.Trusted != nil {
-		return nil, &Error{Field: "Trusted", Offset: -1, Err: fmt.Errorf("%w: only the beginning of the file is there to compare", ErrUnsupported)}
+		return nil, &tensor.Error{Field: "Trusted", Offset: -1, Err: fmt.Errorf("%w: only the beginning of the file is there to compare", ErrUnsupported)}
 	}
 	if size == 0 {
 		size = driver.UnknownSize
 	}
 	if size < int64(len(head)) {
-		return nil, &Error{Field: "size", Offset: -1, Err: fmt.Errorf("%w: %d bytes, the head has %d", ErrUnsupported, size, len(head))}
+		return nil, &tensor.Error{Field: "size", Offset: -1, Err: fmt.Errorf("%w: %d bytes, the head has %d", ErrUnsupported, size, len(head))}
 	}
 	r := &headReader{head: head, size: size}
 	files := m.files()
@@ -50,7 +51,7 @@ func OpenHead(head []byte, size int64, opts *Options) (*Model, error) {
 
 // truncated returns the error for a head that does not have the whole structure.
 func truncated(head []byte, why error) error {
-	return &Error{Field: "head", Offset: int64(len(head)), Err: fmt.Errorf("%w: the first %d bytes do not have the whole structure, or it is damaged: %w", ErrTruncated, len(head), why)}
+	return &tensor.Error{Field: "head", Offset: int64(len(head)), Err: fmt.Errorf("%w: the first %d bytes do not have the whole structure, or it is damaged: %w", ErrTruncated, len(head), why)}
 }
 
 // headReader is a file of which only the beginning is there. While the file is parsed, which reads ahead, a few bytes after

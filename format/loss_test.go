@@ -10,22 +10,22 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
 
 // poor is a format that holds tensors of uint8 alone, whose names are short,
-// and a graph without attributes. seen is the plan that gets through.
+// and a graph without attributes. seen is the schema that gets through.
 type poor struct {
 	*fake
-	seen **Plan
+	seen **schema.Schema
 }
 
-// newPoor returns the format, which shows the plan in *seen.
-func newPoor(seen **Plan) Codec { return With(poor{&fake{name: "poor", magic: "POOR"}, seen}) }
+// newPoor returns the format, which shows the schema in *seen.
+func newPoor(seen **schema.Schema) Codec { return With(poor{&fake{name: "poor", magic: "POOR"}, seen}) }
 
-func (d poor) Losses(p *Plan, _ *plan.WriteOptions, l *plan.LossList) {
+func (d poor) Losses(p *schema.Schema, _ *driver.WriteOptions, l *schema.LossList) {
 	l.AllQuantization(p, "no parameters")
 	l.AllMetadata(p, "no metadata")
 	for i := range p.Tensors {
@@ -33,7 +33,7 @@ func (d poor) Losses(p *Plan, _ *plan.WriteOptions, l *plan.LossList) {
 			l.Renamed(p, i, "too long")
 		}
 		if p.Tensors[i].DType != tensor.Uint8 {
-			l.Fixed(plan.LossDType, p.Tensors[i].Name, fmt.Errorf("%w: %v", ErrUnsupported, p.Tensors[i].DType))
+			l.Fixed(schema.LossDType, p.Tensors[i].Name, fmt.Errorf("%w: %v", ErrUnsupported, p.Tensors[i].DType))
 		}
 	}
 	if p.Graph == nil {
@@ -47,33 +47,33 @@ func (d poor) Losses(p *Plan, _ *plan.WriteOptions, l *plan.LossList) {
 			l.Attribute(p, i, j, fmt.Errorf("%w: no attributes", ErrUnsupported))
 		}
 		if n.Name != "" {
-			l.Converted(plan.LossLabel, n.Name, "no names")
+			l.Converted(schema.LossLabel, n.Name, "no names")
 		}
 	}
 }
 
-func (d poor) Layout(p *plan.Plan, o *plan.WriteOptions) (*driver.Layout, error) {
+func (d poor) Layout(p *schema.Schema, o *driver.WriteOptions) (*driver.Layout, error) {
 	*d.seen = p
 	return d.fake.Layout(p, o)
 }
 
 // richPlan has something that poor lacks of every kind.
-func richPlan() *Plan {
-	return &Plan{
-		Metadata: Metadata{{Key: "author", Value: "me"}, {Key: "epoch", Value: int64(3)}},
+func richPlan() *schema.Schema {
+	return &schema.Schema{
+		Metadata: schema.Metadata{{Key: "author", Value: "me"}, {Key: "epoch", Value: int64(3)}},
 		Tensors: []tensor.Info{
 			{Name: "a", DType: tensor.Uint8, Shape: tensor.Shape{3}, Quant: &tensor.Quantization{Axis: tensor.PerTensor, Scales: []float32{1}}},
 			{Name: "long", DType: tensor.Uint8, Shape: tensor.Shape{2}},
 		},
-		Graph: &Graph{Nodes: []Node{
-			{Op: "Add", Name: "n", Attributes: []Attribute{{Name: "x", Value: int64(1)}, {Name: "y", Value: int64(2)}}},
-			{Op: "Mul", Attributes: []Attribute{{Name: "x", Value: int64(3)}}},
+		Graph: &schema.Graph{Nodes: []schema.Node{
+			{Op: "Add", Name: "n", Attributes: []schema.Attribute{{Name: "x", Value: int64(1)}, {Name: "y", Value: int64(2)}}},
+			{Op: "Mul", Attributes: []schema.Attribute{{Name: "x", Value: int64(3)}}},
 		}},
 	}
 }
 
 func itemsOf(err error) (items []string) {
-	var e *LossError
+	var e *schema.LossError
 	if errors.As(err, &e) {
 		for _, l := range e.Losses {
 			items = append(items, l.Item())
@@ -83,12 +83,12 @@ func itemsOf(err error) (items []string) {
 }
 
 // TestLosses: whatever is not accepted is on the list, and what is accepted is
-// gone from the plan that the format gets.
+// gone from the schema that the format gets.
 func TestLosses(t *testing.T) {
-	gemm := func(p *Plan) { p.Graph.Nodes[1].Op = "Gemm" }
+	gemm := func(p *schema.Schema) { p.Graph.Nodes[1].Op = "Gemm" }
 	for _, c := range []struct {
 		name   string
-		change func(*Plan)
+		change func(*schema.Schema)
 		accept []string
 		want   []string
 		graph  bool // is left
@@ -99,12 +99,12 @@ func TestLosses(t *testing.T) {
 		{"single ones", nil, []string{"metadata:author", "attribute:nodes[0].y", "name", "quantization:a"},
 			[]string{"metadata:epoch", "attribute:nodes[0].x", "attribute:nodes[1].x", "label:n"}, false},
 		{"all but one", nil, []string{"metadata:author", "attribute", "name", "quantization", "label"}, []string{"metadata:epoch"}, false},
-		{"all", nil, AcceptableLosses(), nil, true},
+		{"all", nil, schema.AcceptableLosses(), nil, true},
 		{"items", nil, []string{"quantization:a", "metadata:author", "metadata:epoch", "attribute:nodes[0].x", "attribute:nodes[0].y", "attribute:nodes[1].x", "label:n", "name:long"}, nil, true},
 		{"a graph goes with all that is in it", gemm, []string{"quantization", "metadata", "name"}, []string{"graph:nodes[1]"}, false},
 		{"the graph accepted", gemm, []string{"quantization", "metadata", "name", "graph"}, nil, false},
-		{"dtype", func(p *Plan) { p.Tensors[0].DType = tensor.Int8 }, AcceptableLosses(), []string{"dtype:a"}, false},
-		{"nothing to lose", func(p *Plan) { *p = Plan{Tensors: p.Tensors[:1]}; p.Tensors[0].Quant = nil }, []string{"metadata:author", "graph"}, nil, false},
+		{"dtype", func(p *schema.Schema) { p.Tensors[0].DType = tensor.Int8 }, schema.AcceptableLosses(), []string{"dtype:a"}, false},
+		{"nothing to lose", func(p *schema.Schema) { *p = schema.Schema{Tensors: p.Tensors[:1]}; p.Tensors[0].Quant = nil }, []string{"metadata:author", "graph"}, nil, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := richPlan()
@@ -112,7 +112,7 @@ func TestLosses(t *testing.T) {
 				c.change(p)
 			}
 			before := fmt.Sprintf("%+v %+v", p, p.Graph)
-			var seen *Plan
+			var seen *schema.Schema
 			var out bytes.Buffer
 			_, err := newPoor(&seen).NewWriter(&out, p, &WriteOptions{AcceptLoss: c.accept, Spool: SpoolNever})
 			if diff := cmp.Diff(c.want, itemsOf(err)); diff != "" {
@@ -122,8 +122,8 @@ func TestLosses(t *testing.T) {
 				t.Errorf("the caller's plan became %s", after)
 			}
 			if err != nil {
-				var e *Error
-				if !errors.Is(err, ErrPlan) || !errors.Is(err, ErrUnsupported) || !errors.As(err, &e) || e.Format != "poor" || seen != nil || out.Len() > 0 {
+				var e *tensor.Error
+				if !errors.Is(err, ErrSchema) || !errors.Is(err, ErrUnsupported) || !errors.As(err, &e) || e.Format != "poor" || seen != nil || out.Len() > 0 {
 					t.Errorf("%v, and %d bytes", err, out.Len())
 				}
 				return
@@ -131,7 +131,7 @@ func TestLosses(t *testing.T) {
 			if (seen.Graph != nil) != c.graph || len(seen.Metadata) > 0 || slices.ContainsFunc(seen.Tensors, func(i tensor.Info) bool { return i.Quant != nil }) {
 				t.Errorf("%+v", seen)
 			}
-			if c.graph && slices.ContainsFunc(seen.Graph.Nodes, func(n Node) bool { return len(n.Attributes) > 0 }) {
+			if c.graph && slices.ContainsFunc(seen.Graph.Nodes, func(n schema.Node) bool { return len(n.Attributes) > 0 }) {
 				t.Errorf("%+v", seen.Graph)
 			}
 		})
@@ -141,14 +141,14 @@ func TestLosses(t *testing.T) {
 // TestSingleLoss: one loss looks like any other error, with field and sentinel.
 func TestSingleLoss(t *testing.T) {
 	p := fakePlan()
-	p.Metadata = Metadata{{Key: "author", Value: "me"}}
-	var seen *Plan
+	p.Metadata = schema.Metadata{{Key: "author", Value: "me"}}
+	var seen *schema.Schema
 	_, err := newPoor(&seen).Create(t.TempDir()+"/m.poor", p, nil)
-	var e *Error
-	if !errors.As(err, &e) || e.Field != `metadata "author"` || e.Path == "" || !strings.HasSuffix(err.Error(), `: metadata "author": invalid plan: unsupported: no metadata (string)`) {
+	var e *tensor.Error
+	if !errors.As(err, &e) || e.Field != `metadata "author"` || e.Path == "" || !strings.HasSuffix(err.Error(), `: metadata "author": invalid schema: unsupported: no metadata (string)`) {
 		t.Errorf("%v (%+v)", err, e)
 	}
-	p = &Plan{Graph: &Graph{Nodes: []Node{{Op: "Gemm"}}}}
+	p = &schema.Schema{Graph: &schema.Graph{Nodes: []schema.Node{{Op: "Gemm"}}}}
 	if _, err = newPoor(&seen).NewWriter(&bytes.Buffer{}, p, nil); !errors.Is(err, ErrLimit) || !errors.Is(err, ErrUnsupported) {
 		t.Errorf("%v, want ErrLimit too", err)
 	}
@@ -158,26 +158,26 @@ func TestSingleLoss(t *testing.T) {
 func TestManyLosses(t *testing.T) {
 	p := fakePlan()
 	for i := range 1000 {
-		p.Metadata = append(p.Metadata, Entry{Key: fmt.Sprintf("key%04d", i), Value: strings.Repeat("x", 1000)})
+		p.Metadata = append(p.Metadata, schema.Entry{Key: fmt.Sprintf("key%04d", i), Value: strings.Repeat("x", 1000)})
 	}
 	p.Tensors[1].DType = tensor.Int8
-	var seen *Plan
+	var seen *schema.Schema
 	_, err := newPoor(&seen).NewWriter(&bytes.Buffer{}, p, nil)
 	if n := len(itemsOf(err)); n != 1001 {
 		t.Errorf("%d losses", n)
 	}
-	want := "poor: invalid plan: unsupported: the format cannot hold 1001 things; that rule it out: dtype:bb (int8)" +
+	want := "poor: invalid schema: unsupported: the format cannot hold 1001 things; that rule it out: dtype:bb (int8)" +
 		"; to accept or to remove: metadata:key0000 (no metadata (string)), metadata:key0001 (no metadata (string)), metadata:key0002 (no metadata (string)) and 997 more"
 	expect.Equal(t, want, err.Error())
 }
 
 // TestAcceptUnknown refuses what names no kind, and kinds without which there is
-// no plan.
+// no schema.
 func TestAcceptUnknown(t *testing.T) {
 	for _, s := range []string{"", "metdata", "all", ":author", "dtype", "shape:w", "Metadata"} {
 		_, err := With(plainFake).NewWriter(&bytes.Buffer{}, fakePlan(), &WriteOptions{AcceptLoss: []string{"graph", s}})
-		var e *Error
-		if !errors.As(err, &e) || !errors.Is(err, ErrPlan) || e.Field != "AcceptLoss" {
+		var e *tensor.Error
+		if !errors.As(err, &e) || !errors.Is(err, ErrSchema) || e.Field != "AcceptLoss" {
 			t.Errorf("%q: %v", s, err)
 		}
 	}
@@ -209,7 +209,7 @@ func TestCopyDisagrees(t *testing.T) {
 				w, err := With(plainFake).NewWriter(&bytes.Buffer{}, p, nil)
 				expect.OK(t, err)
 				defer w.Abort()
-				if err := write(w); !errors.Is(err, c.want) || c.want != nil && !errors.Is(err, ErrPlan) {
+				if err := write(w); !errors.Is(err, c.want) || c.want != nil && !errors.Is(err, ErrSchema) {
 					t.Errorf("%s: %v, want %v", name, err, c.want)
 				}
 			}

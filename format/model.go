@@ -5,6 +5,7 @@ import (
 	"iter"
 
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/load"
 	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/tensor"
@@ -46,7 +47,7 @@ func (m *Model) Files() []string { return m.engine().Files() }
 
 // Metadata returns a copy of the file's key-value pairs, in file order: none for formats without metadata. Metadata that
 // does not fit Options.MaxMemory is ErrLimit.
-func (m *Model) Metadata() (Metadata, error) { return m.engine().Metadata() }
+func (m *Model) Metadata() (schema.Metadata, error) { return m.engine().Metadata() }
 
 // Value returns the value of a metadata key: the first, if the file repeats it. The error is ErrNotFound if there is none. It
 // costs one value, where Metadata costs all of them.
@@ -69,11 +70,11 @@ func (m *Model) At(i int) tensor.View { return m.engine().At(i) }
 
 // Graph returns the operator graph, nil if the file has none. It may be shared with other callers: to
 // change it, use Clone.
-func (m *Model) Graph() (*Graph, error) { return m.engine().Graph() }
+func (m *Model) Graph() (*schema.Graph, error) { return m.engine().Graph() }
 
 // Native returns what only the format of the file can store, nil for nothing. Each call reads it
 // from the file.
-func (m *Model) Native() (*Native, error) { return m.engine().Native() }
+func (m *Model) Native() (*schema.Native, error) { return m.engine().Native() }
 
 // Notes lists irregularities of the file that are not errors, such as "header checksum not recorded", and says if it is
 // a part of a model.
@@ -87,7 +88,7 @@ func (m *Model) Notes() []string {
 
 // Signature returns what the file states about its signature, nil if it is unsigned. It does not tell
 // whether the signature is valid: Verify and CheckClaim do.
-func (m *Model) Signature() *Signature { return m.engine().Signature() }
+func (m *Model) Signature() *schema.Signature { return m.engine().Signature() }
 
 // CheckClaim checks that the key in the file (Signature.PublicKey) made the signature over the hash or digests that the
 // file records, without comparing these with its data: Verify does both. Otherwise the error is ErrSignature. It is nil
@@ -164,10 +165,10 @@ func (m *Model) Evict() error { return m.engine().Evict() }
 // forever; the body of a loop over Tensors may. A second Close does nothing.
 func (m *Model) Close() error { return m.engine().Close() }
 
-// RestoreNames sets the tensor names in p, a plan of this model (PlanOf), to those that the tensors had before
+// RestoreNames sets the tensor names in p, a schema of this model (Model.Schema), to those that the tensors had before
 // the format numbered them, if the file has stored them (WriteOptions.KeepNames). It removes the metadata that every file of
 // the format has, where they say nothing: a copy in the format has them again.
-func (m *Model) RestoreNames(p *Plan) error {
+func (m *Model) RestoreNames(p *schema.Schema) error {
 	restore := m.engine().Parsed().Restore
 	if restore == nil {
 		return nil

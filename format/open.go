@@ -11,6 +11,7 @@ import (
 	"github.com/weightmap/weightmap/internal/load"
 	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/internal/wire"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 // Open maps the model file at path and reads its structure. It detects the format by content; the package of
@@ -168,7 +169,7 @@ func (c Codec) OpenFile(f *os.File, off, size int64, opts *Options) (*Model, err
 }
 
 // missing is the error for an argument that is nil.
-func missing(what string) error { return &Error{Field: what, Offset: -1, Err: os.ErrInvalid} }
+func missing(what string) error { return &tensor.Error{Field: what, Offset: -1, Err: os.ErrInvalid} }
 
 // finish detects the format unless it is given, and parses.
 func (m *Model) finish(r *source.Region, err error, path string) (*Model, error) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/internal/expect"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 // stored writes text to a file and returns its path.
@@ -35,22 +36,22 @@ func TestOpenErrors(t *testing.T) {
 		name string
 		open func() (*Model, error)
 		want error
-		is   Error // format, path, field and offset
+		is   tensor.Error // format, path, field and offset
 	}{
-		{"missing", func() (*Model, error) { return Open(none, nil) }, fs.ErrNotExist, Error{Path: none, Offset: -1}},
-		{"missing, forced by codec", func() (*Model, error) { return c.Open(none, nil) }, fs.ErrNotExist, Error{Format: "fake", Path: none, Offset: -1}},
-		{"cut", func() (*Model, error) { return Open(cut, nil) }, ErrTruncated, Error{Format: "fake", Path: cut, Field: "data", Offset: 15}},
-		{"cut, in memory", func() (*Model, error) { return OpenBytes([]byte("FAKE"), nil) }, ErrTruncated, Error{Format: "fake", Field: "count", Offset: 4}},
-		{"unknown", func() (*Model, error) { return Open(strange, nil) }, ErrUnknownFormat, Error{Path: strange, Field: "magic"}},
-		{"unknown, the name says", func() (*Model, error) { return Open(named, nil) }, ErrMagic, Error{Format: "fake", Path: named, Field: "magic"}},
-		{"empty, the name says", func() (*Model, error) { return Open(empty, nil) }, ErrUnknownFormat, Error{Format: "fake", Path: empty, Field: "magic"}},
-		{"empty", func() (*Model, error) { return OpenBytes(nil, nil) }, ErrUnknownFormat, Error{Field: "magic"}},
-		{"forced to another", func() (*Model, error) { return Open(good, &Options{Format: "tie1"}) }, ErrMagic, Error{Format: "tie1", Path: good, Field: "magic"}},
-		{"forced to nothing known", func() (*Model, error) { return Open(good, &Options{Format: "none"}) }, ErrUnknownFormat, Error{Path: good, Field: "format", Offset: -1}},
-		{"another codec's", func() (*Model, error) { return c.Open(strange, nil) }, ErrMagic, Error{Format: "fake", Path: strange, Field: "magic"}},
-		{"directory of a format without", func() (*Model, error) { return Open(dir, &Options{Format: "fake"}) }, ErrUnknownFormat, Error{Format: "fake", Path: dir, Offset: -1}},
-		{"directory by codec", func() (*Model, error) { return c.Open(dir, nil) }, os.ErrInvalid, Error{}},
-		{"reader that lies", func() (*Model, error) { return OpenReaderAt(bytes.NewReader([]byte("FAKE")), 100, nil) }, ErrTruncated, Error{}},
+		{"missing", func() (*Model, error) { return Open(none, nil) }, fs.ErrNotExist, tensor.Error{Path: none, Offset: -1}},
+		{"missing, forced by codec", func() (*Model, error) { return c.Open(none, nil) }, fs.ErrNotExist, tensor.Error{Format: "fake", Path: none, Offset: -1}},
+		{"cut", func() (*Model, error) { return Open(cut, nil) }, ErrTruncated, tensor.Error{Format: "fake", Path: cut, Field: "data", Offset: 15}},
+		{"cut, in memory", func() (*Model, error) { return OpenBytes([]byte("FAKE"), nil) }, ErrTruncated, tensor.Error{Format: "fake", Field: "count", Offset: 4}},
+		{"unknown", func() (*Model, error) { return Open(strange, nil) }, ErrUnknownFormat, tensor.Error{Path: strange, Field: "magic"}},
+		{"unknown, the name says", func() (*Model, error) { return Open(named, nil) }, ErrMagic, tensor.Error{Format: "fake", Path: named, Field: "magic"}},
+		{"empty, the name says", func() (*Model, error) { return Open(empty, nil) }, ErrUnknownFormat, tensor.Error{Format: "fake", Path: empty, Field: "magic"}},
+		{"empty", func() (*Model, error) { return OpenBytes(nil, nil) }, ErrUnknownFormat, tensor.Error{Field: "magic"}},
+		{"forced to another", func() (*Model, error) { return Open(good, &Options{Format: "tie1"}) }, ErrMagic, tensor.Error{Format: "tie1", Path: good, Field: "magic"}},
+		{"forced to nothing known", func() (*Model, error) { return Open(good, &Options{Format: "none"}) }, ErrUnknownFormat, tensor.Error{Path: good, Field: "format", Offset: -1}},
+		{"another codec's", func() (*Model, error) { return c.Open(strange, nil) }, ErrMagic, tensor.Error{Format: "fake", Path: strange, Field: "magic"}},
+		{"directory of a format without", func() (*Model, error) { return Open(dir, &Options{Format: "fake"}) }, ErrUnknownFormat, tensor.Error{Format: "fake", Path: dir, Offset: -1}},
+		{"directory by codec", func() (*Model, error) { return c.Open(dir, nil) }, os.ErrInvalid, tensor.Error{}},
+		{"reader that lies", func() (*Model, error) { return OpenReaderAt(bytes.NewReader([]byte("FAKE")), 100, nil) }, ErrTruncated, tensor.Error{}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m, err := tt.open()
@@ -61,15 +62,15 @@ func TestOpenErrors(t *testing.T) {
 			if m != nil {
 				t.Errorf("a model comes with the error: %v", m)
 			}
-			var e *Error
+			var e *tensor.Error
 			if !errors.As(err, &e) {
-				t.Fatalf("%v is no *format.Error", err)
+				t.Fatalf("%v is no *tensor.Error", err)
 			}
-			if tt.is == (Error{}) {
+			if tt.is == (tensor.Error{}) {
 				return
 			}
 			errIs(t, tt.name, err, tt.want)
-			got := Error{Format: e.Format, Path: e.Path, Field: e.Field, Offset: e.Offset}
+			got := tensor.Error{Format: e.Format, Path: e.Path, Field: e.Field, Offset: e.Offset}
 			if d := cmp.Diff(tt.is, got, cmp.Comparer(func(a, b error) bool { return a == b })); d != "" {
 				t.Errorf("%v (-want +got)\n%s", err, d)
 			}
@@ -140,7 +141,7 @@ func TestOptions(t *testing.T) {
 		} {
 			_, err := open()
 			errIs(t, way+" with "+name, err, ErrOption)
-			if e := (*Error)(nil); errors.As(err, &e) && e.Field != name {
+			if e := (*tensor.Error)(nil); errors.As(err, &e) && e.Field != name {
 				t.Errorf("the error of %s is about %s", name, e.Field)
 			}
 		}
@@ -200,11 +201,11 @@ func TestZeroValues(t *testing.T) {
 		_, pin := m.Pin()
 		_, use := v.Bytes()
 		_, at := m.At(0).Bytes()
-		_, plan := PlanOf(m)
+		_, plan := m.Schema()
 		_, meta := m.Metadata()
 		_, value := m.Value("k")
 		for what, err := range map[string]error{
-			"Tensor": err, "Verify": verify, "Pin": pin, "Prefetch": m.Prefetch(), "Do": m.Do(func() error { return nil }), "the view": use, "At": at, "Metadata": meta, "Value": value, "PlanOf": plan,
+			"Tensor": err, "Verify": verify, "Pin": pin, "Prefetch": m.Prefetch(), "Do": m.Do(func() error { return nil }), "the view": use, "At": at, "Metadata": meta, "Value": value, "Schema": plan,
 		} {
 			if !errors.Is(err, ErrClosed) {
 				t.Errorf("%s of the %s Model: %v", what, name, err)

@@ -25,7 +25,7 @@ type place struct {
 //
 // A file is a part if it says so (split.no and split.count of GGUF), if an index in its directory lists it beside
 // others, or if it is called like one, as model-00001-of-00002.safetensors is. The first call of Part or
-// Notes looks for the index; behind a reader, and under Options.Trusted, only the file and its name count. Create refuses to write the plan of a part as if it
+// Notes looks for the index; behind a reader, and under Options.Trusted, only the file and its name count. Create refuses to write the schema of a part as if it
 // were a model, unless WriteOptions.AcceptLoss has "part".
 func (m *Model) Part() (index, count int) {
 	p := m.part()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/foreign"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 var registry struct {
@@ -70,7 +71,7 @@ func Lookup(name string) (Codec, error) {
 		}
 	}
 	if err := foreign.NoDriver(name); err != nil {
-		return Codec{}, &Error{Field: "format", Offset: -1, Err: err}
+		return Codec{}, &tensor.Error{Field: "format", Offset: -1, Err: err}
 	}
 	return Codec{}, unregistered("", fmt.Sprintf("%q", name))
 }
@@ -78,7 +79,7 @@ func Lookup(name string) (Codec, error) {
 // unregistered returns the error for a format that is not registered.
 func unregistered(path, what string) error {
 	err := fmt.Errorf("%w: %s (registered: %s)", ErrUnknownFormat, what, strings.Join(Formats(), ", "))
-	return &Error{Path: path, Field: "format", Offset: -1, Err: err}
+	return &tensor.Error{Path: path, Field: "format", Offset: -1, Err: err}
 }
 
 // For returns the registered format with the given name, or if name is "" the one that ByExtension finds.
@@ -90,7 +91,7 @@ func For(name, path string) (Codec, error) {
 		return c, nil
 	}
 	if err := foreign.NoDriver(foreign.ByEnding(path)); err != nil {
-		return Codec{}, &Error{Path: path, Field: "format", Offset: -1, Err: err}
+		return Codec{}, &tensor.Error{Path: path, Field: "format", Offset: -1, Err: err}
 	}
 	return Codec{}, unregistered(path, "the file name ends like that of none")
 }
@@ -135,13 +136,13 @@ func detect(head []byte, size int64, path string) (found driver.Driver) {
 // least which format was expected.
 func unknown(head []byte, path string) error {
 	if err := noDriver(foreign.Format(head)); err != nil {
-		return &Error{Path: path, Offset: -1, Err: err}
+		return &tensor.Error{Path: path, Offset: -1, Err: err}
 	}
 	if is := foreign.Name(head, path); is != "" {
 		return named(ErrUnknownFormat, is, "", path)
 	}
 	if err := noDriver(foreign.ByEnding(path)); err != nil {
-		return &Error{Path: path, Offset: -1, Err: err}
+		return &tensor.Error{Path: path, Offset: -1, Err: err}
 	}
 	if is := foreign.Guess(head); is != "" {
 		return named(ErrUnknownFormat, is, "", path)
@@ -195,8 +196,8 @@ func other(d driver.Driver, head []byte, size int64, path string) string {
 
 // named says in the error of a file or directory what it is. An error of a format that was asked for keeps the rest.
 func named(err error, is, asked, path string) error {
-	e := Error{Path: path, Offset: -1}
-	var of *Error
+	e := tensor.Error{Path: path, Offset: -1}
+	var of *tensor.Error
 	if errors.As(err, &of) && asked != "" {
 		e = *of
 	}

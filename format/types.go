@@ -2,9 +2,7 @@ package format
 
 import (
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/load"
-	"github.com/weightmap/weightmap/tensor"
 )
 
 // Types that programs share with formats and with the engine. They are declared there; the fields and methods
@@ -97,7 +95,7 @@ type (
 	//		// Progress is called as data is written, by the goroutine that writes. It must not call the Writer.
 	//		Progress Progress
 	//		// Time is the creation time that formats record, and the time of a signature. With the zero Time
-	//		// a file has no creation time, so that the same plan gives the same bytes, and a signature has the current time.
+	//		// a file has no creation time, so that the same schema gives the same bytes, and a signature has the current time.
 	//		Time time.Time
 	//		// NoSync skips fsync: after a crash of the system the file may be lost or empty. Nothing that a model in several
 	//		// files replaces is removed then, as with KeepOld, except an index.
@@ -108,16 +106,16 @@ type (
 	//		KeepOld bool
 	//		// Spool says where NewWriter keeps data that cannot be written from front to back.
 	//		Spool Spool
-	//		// AcceptLoss lists losses to accept when the format cannot hold all of the plan: kinds ("metadata") or
+	//		// AcceptLoss lists losses to accept when the format cannot hold all of the schema: kinds ("metadata") or
 	//		// single ones ("metadata:author", Loss.Item). Any other loss is refused with a LossError before
-	//		// anything is written. Losses that do not occur are ignored; an unknown kind is ErrPlan.
+	//		// anything is written. Losses that do not occur are ignored; an unknown kind is ErrSchema.
 	//		AcceptLoss []string
-	//		// KeepNames stores the plan's names of tensors, and quantization parameters that have no other place,
+	//		// KeepNames stores the schema's names of tensors, and quantization parameters that have no other place,
 	//		// in a file of a format that numbers its tensors (MOBI). Other readers ignore them; Model.RestoreNames
 	//		// and package convert restore them.
 	//		KeepNames bool
 	//		// MaxShard splits a model of safetensors or GGUF into files with at most this many bytes of tensors,
-	//		// or one larger tensor, in the plan's order; 0 means one file. Create for "m.safetensors" makes
+	//		// or one larger tensor, in the schema's order; 0 means one file. Create for "m.safetensors" makes
 	//		// "m-00001-of-00002.safetensors" and so on, and "m.safetensors.index.json", which opens the
 	//		// model. They appear together and replace the previous model at the path. If there is an index already, or a file
 	//		// with one of these names, the names have digits that never come again, "m-3f9a01c2-00001-of-00002.safetensors":
@@ -143,263 +141,7 @@ type (
 	//
 	//	// String describes the options without keys, on one line.
 	//	func (o WriteOptions) String() string
-	WriteOptions = plan.WriteOptions
-	// Plan describes a file before its data is written, so that a writer knows every size and offset and
-	// streams the data once. A writer copies the plan: the caller may change it afterwards.
-	//
-	//	type Plan struct {
-	//		Metadata Metadata
-	//		// Tensors lists the tensors in file order. A writer uses Name, DType and Shape, Encoding where
-	//		// DType is Invalid, and Quant where the format stores it. It ignores the other fields.
-	//		// Drivers find names, shapes and sizes checked, and Size set. All together have at most 2^61 bytes.
-	//		Tensors []tensor.Info
-	//		Graph   *Graph // nil for none
-	//		// Native holds what only one format can store, nil for nothing. format.PlanOf sets it.
-	//		Native *Native
-	//		// Part and Parts say that the tensors are those of part Part, from 1, of a model of Parts files.
-	//		// Both are 0 for a whole model. Writing a part as if it were a model is a LossPart.
-	//		// format.PlanOf sets them; a caller that adds the tensors of the other parts sets them to 0.
-	//		Part, Parts int
-	//	}
-	//
-	//	// GoString implements fmt.GoStringer like String.
-	//	func (p Plan) GoString() string
-	//
-	//	// LogValue implements slog.LogValuer like String.
-	//	func (p Plan) LogValue() slog.Value
-	//
-	//	// String describes how much the plan has, on one line.
-	//	func (p Plan) String() string
-	Plan = plan.Plan
-	// Metadata is the key-value pairs of a file, in file order.
-	//
-	// Int64, Float64, String and Strings convert the value of the first entry with a key, whatever type
-	// the format gave it: safetensors and ONNX store strings only. A conversion is exact or
-	// fails. Without the key the error wraps ErrNotFound; for a value that cannot be converted,
-	// ErrUnsupported.
-	//
-	//	type Metadata []Entry
-	//
-	//	// Float64 returns the value of a key as a number: a number, or a string that is one.
-	//	func (m Metadata) Float64(key string) (float64, error)
-	//
-	//	// Format implements fmt.Formatter: every verb prints the first entries on one line.
-	//	func (m Metadata) Format(f fmt.State, _ rune)
-	//
-	//	// Get returns the value of the first entry with the key, and whether there is one.
-	//	func (m Metadata) Get(key string) (any, bool)
-	//
-	//	// Int64 returns the value of a key as an integer: a number without a fraction, or a string that is one.
-	//	func (m Metadata) Int64(key string) (int64, error)
-	//
-	//	// LogValue implements slog.LogValuer like Format.
-	//	func (m Metadata) LogValue() slog.Value
-	//
-	//	// MarshalJSON returns a JSON object with the keys in file order.
-	//	func (m Metadata) MarshalJSON() ([]byte, error)
-	//
-	//	// String returns the value of a key as a string: a string, or Entry.Text of any other value but null.
-	//	func (m Metadata) String(key string) (string, error)
-	//
-	//	// Strings returns the value of a key as a list: a list of strings, or a string with a JSON array of them.
-	//	func (m Metadata) Strings(key string) ([]string, error)
-	Metadata = plan.Metadata
-	// Entry is one pair of Metadata. The Value of an entry that was read is one of
-	//
-	//	string            the only type of safetensors and ONNX
-	//	bool
-	//	int64
-	//	float64           GGUF
-	//	json.Number       any other number of MLE and WIA, whose metadata is JSON
-	//	json.RawMessage   an object or array
-	//	nil               null
-	//
-	// A plan may also have values of Go's other types of numbers, for GGUF of the types that package gguf
-	// lists, and for MLE and WIA of any type that encoding/json marshals.
-	//
-	//	type Entry struct {
-	//		Key   string
-	//		Value any
-	//	}
-	//
-	//	// GoString implements fmt.GoStringer like String.
-	//	func (e Entry) GoString() string
-	//
-	//	// LogValue implements slog.LogValuer like String.
-	//	func (e Entry) LogValue() slog.Value
-	//
-	//	// String describes the key and the beginning of the value, on one line.
-	//	func (e Entry) String() string
-	//
-	//	// Text returns the value as a format writes it that stores strings only: a string as it is, any other value as JSON.
-	//	func (e Entry) Text() (string, error)
-	Entry = plan.Entry
-	// Graph is an operator graph in a form that all formats share. Edges are names: an input of a node
-	// names a graph input, a tensor of the model or an output of another node.
-	//
-	//	type Graph struct {
-	//		Name    string
-	//		Inputs  []ValueInfo
-	//		Outputs []ValueInfo
-	//		Nodes   []Node
-	//		// Initializers lists the tensors with data that the graph declares, by name. It is nil
-	//		// where the format records no such list.
-	//		Initializers []string
-	//	}
-	//
-	//	// Clone returns a copy of the graph with its nodes, lists and subgraphs.
-	//	func (g *Graph) Clone() *Graph
-	//
-	//	// GoString implements fmt.GoStringer like String.
-	//	func (g Graph) GoString() string
-	//
-	//	// LogValue implements slog.LogValuer like String.
-	//	func (g Graph) LogValue() slog.Value
-	//
-	//	// MarshalJSON returns the graph as one JSON object, with attributes in file order:
-	//	func (g *Graph) MarshalJSON() ([]byte, error)
-	//
-	//	// String describes the name and the numbers of nodes, inputs and outputs, on one line.
-	//	func (g Graph) String() string
-	Graph = plan.Graph
-	// Node is one operator of a graph.
-	//
-	//	type Node struct {
-	//		Name       string
-	//		Op         string // "Conv2D", or the decimal code of an unknown operator
-	//		Domain     string // the operator set, "" for that of the format
-	//		Inputs     []string
-	//		Outputs    []string
-	//		Attributes []Attribute
-	//	}
-	//
-	//	// GoString implements fmt.GoStringer like String.
-	//	func (n Node) GoString() string
-	//
-	//	// LogValue implements slog.LogValuer like String.
-	//	func (n Node) LogValue() slog.Value
-	//
-	//	// MarshalJSON returns the node as it is in the result of Graph.MarshalJSON.
-	//	func (n Node) MarshalJSON() ([]byte, error)
-	//
-	//	// String describes the operator, its values and attributes, on one line.
-	//	func (n Node) String() string
-	Node = plan.Node
-	// Attribute is a named parameter of a node. Value is an int64, float64, float32, string, bool,
-	// []int64, []int32, []float32, []float64, []string, tensor.View, []tensor.View, *Graph, []*Graph or
-	// json.RawMessage.
-	//
-	//	type Attribute struct {
-	//		Name  string
-	//		Value any
-	//	}
-	//
-	//	// GoString implements fmt.GoStringer like String.
-	//	func (a Attribute) GoString() string
-	//
-	//	// LogValue implements slog.LogValuer like String.
-	//	func (a Attribute) LogValue() slog.Value
-	//
-	//	// String describes the name and the beginning of the value, on one line.
-	//	func (a Attribute) String() string
-	Attribute = plan.Attribute
-	// Native holds what only one format can store, such as the functions and doc strings of ONNX and
-	// fields that this library does not know. A copy to the same format keeps it; a copy to another format
-	// lists its kinds as losses.
-	//
-	//	type Native struct {
-	//		Format string       // the name of that format
-	//		Kinds  []NativeKind // sorted by name
-	//		Raw    []byte       // encoded by the format's driver
-	//		// Renamed maps names of tensors in the plan to their names in the file. A caller that renames
-	//		// tensors of the plan sets it; names that stay the same may be left out.
-	//		Renamed map[string]string
-	//	}
-	//
-	//	// GoString implements fmt.GoStringer like String.
-	//	func (n Native) GoString() string
-	//
-	//	// LogValue implements slog.LogValuer like String.
-	//	func (n Native) LogValue() slog.Value
-	//
-	//	// String describes the format and the kinds, on one line.
-	//	func (n Native) String() string
-	Native = plan.Native
-	// NativeKind counts the items of one kind in a Native.
-	//
-	//	type NativeKind struct {
-	//		Name  string   // "functions"
-	//		Count int      // the number of items
-	//		Bytes int64    // their size in the file
-	//		Sum   [32]byte // equal for equal items in equal places
-	//	}
-	//
-	//	// GoString implements fmt.GoStringer like String.
-	//	func (k NativeKind) GoString() string
-	//
-	//	// LogValue implements slog.LogValuer like String.
-	//	func (k NativeKind) LogValue() slog.Value
-	//
-	//	// String describes the name, number and size, on one line.
-	//	func (k NativeKind) String() string
-	NativeKind = plan.NativeKind
-	// ValueInfo describes a value that enters or leaves a graph.
-	//
-	//	type ValueInfo struct {
-	//		Name  string
-	//		DType tensor.DType // Invalid when the file names none, or one that package tensor lacks
-	//		Code  string       // the file's decimal code of the dtype where DType is Invalid, "" for none
-	//		Dims  []Dim        // nil for a scalar and for an unknown shape
-	//	}
-	//
-	//	// GoString implements fmt.GoStringer like String.
-	//	func (v ValueInfo) GoString() string
-	//
-	//	// LogValue implements slog.LogValuer like String.
-	//	func (v ValueInfo) LogValue() slog.Value
-	//
-	//	// MarshalJSON returns an object with name, dtype and shape.
-	//	func (v ValueInfo) MarshalJSON() ([]byte, error)
-	//
-	//	// String describes name, type and dims, on one line.
-	//	func (v ValueInfo) String() string
-	ValueInfo = plan.ValueInfo
-	// Dim is one dimension of a ValueInfo: a number, or a symbol such as "batch".
-	//
-	//	type Dim struct {
-	//		Size   int64  // DynamicDim when it is not fixed
-	//		Symbol string // the name of a dynamic dimension, "" for none
-	//	}
-	//
-	//	// GoString implements fmt.GoStringer like String.
-	//	func (d Dim) GoString() string
-	//
-	//	// LogValue implements slog.LogValuer like String.
-	//	func (d Dim) LogValue() slog.Value
-	//
-	//	// MarshalJSON returns the symbol if there is one, and else the number.
-	//	func (d Dim) MarshalJSON() ([]byte, error)
-	//
-	//	// String describes the symbol or the size, on one line.
-	//	func (d Dim) String() string
-	Dim = plan.Dim
-	// Signature is what a signed file states about its signature; Model.Verify and Model.CheckClaim check it.
-	//
-	//	type Signature struct {
-	//		Algorithm string           // "Ed25519", "RSA-SHA256", "ECDSA"
-	//		PublicKey crypto.PublicKey // the key in the file, nil for none
-	//		Timestamp int64            // Unix seconds
-	//	}
-	//
-	//	// GoString implements fmt.GoStringer like String.
-	//	func (s Signature) GoString() string
-	//
-	//	// LogValue implements slog.LogValuer like String.
-	//	func (s Signature) LogValue() slog.Value
-	//
-	//	// String describes the algorithm and the time, on one line.
-	//	func (s Signature) String() string
-	Signature = driver.Signature
+	WriteOptions = driver.WriteOptions
 	// SignatureState is the result of checking a signature.
 	//
 	//	type SignatureState uint8
@@ -440,12 +182,12 @@ type (
 	//
 	//	// String describes the storage without keys, on one line.
 	//	func (s Storage) String() string
-	Storage = plan.Storage
+	Storage = driver.Storage
 	// Spool says where NewWriter keeps tensors that are written out of order, and files whose header depends
 	// on their data, until they can be written.
 	//
 	//	type Spool uint8
-	Spool = plan.Spool
+	Spool = driver.Spool
 	// Check says which checksums are verified, and when. The structure of a file is always validated.
 	//
 	//	type Check uint8
@@ -457,46 +199,7 @@ type (
 	// tensor or section in progress. Calls do not overlap.
 	//
 	//	type Progress func(done, total int64, tensor string)
-	Progress = plan.Progress
-	// LossError is the error for a plan that a format cannot hold. It lists every loss that
-	// WriteOptions.AcceptLoss does not name. It wraps ErrPlan, ErrUnsupported and the causes of
-	// the losses; use errors.As to find it in the error of Create, NewWriter, Save or convert.File.
-	//
-	//	type LossError struct {
-	//		Format string
-	//		Losses []Loss // in the order of the constants of LossKind
-	//		// contains filtered or unexported fields
-	//	}
-	//
-	//	// Error lists as many losses as fit on one line, those first that cannot be accepted.
-	//	func (e *LossError) Error() string
-	//
-	//	// GoString implements fmt.GoStringer like Error.
-	//	func (e *LossError) GoString() string
-	//
-	//	// Unwrap returns ErrPlan, ErrUnsupported and the cause of each loss.
-	//	func (e *LossError) Unwrap() []error
-	LossError = plan.LossError
-	// Loss is one part of a plan that a format cannot hold.
-	//
-	//	type Loss struct {
-	//		Kind LossKind
-	//		Name string // of the tensor, the metadata key or the part of the graph
-	//		Why  string // the reason, such as "no such dtype"
-	//		// Acceptable reports whether WriteOptions.AcceptLoss may name it.
-	//		Acceptable bool
-	//	}
-	//
-	//	// Item returns the loss as WriteOptions.AcceptLoss names it: "metadata:author", or the kind when Name is empty.
-	//	func (l Loss) Item() string
-	Loss = plan.Loss
-	// LossKind says what part of a plan a format cannot hold.
-	//
-	//	type LossKind string
-	LossKind = plan.LossKind
-	// Error is an error with its place: format, path, field and byte offset. It wraps one of the
-	// errors below. See tensor.Error for its fields.
-	Error = tensor.Error
+	Progress = driver.Progress
 	// Stats is a report on an open model. Sizes are in bytes. After Close every field is zero except
 	// Resident, which is -1.
 	//
@@ -675,9 +378,9 @@ const (
 
 // The values of Spool.
 const (
-	SpoolFile   = plan.SpoolFile   // in a temporary file
-	SpoolMemory = plan.SpoolMemory // in memory
-	SpoolNever  = plan.SpoolNever  // nowhere: what cannot be streamed is ErrUnsupported
+	SpoolFile   = driver.SpoolFile   // in a temporary file
+	SpoolMemory = driver.SpoolMemory // in memory
+	SpoolNever  = driver.SpoolNever  // nowhere: what cannot be streamed is ErrUnsupported
 )
 
 // The values of SignatureState.
@@ -685,58 +388,4 @@ const (
 	Unsigned         = driver.Unsigned         // the file has no signature
 	SignatureUnknown = driver.SignatureUnknown // the file is signed, but no trusted key was given
 	SignatureTrusted = driver.SignatureTrusted // the signature by the trusted key is valid
-)
-
-// The kinds of losses, each with what a writer does when WriteOptions.AcceptLoss names it. The last
-// three kinds cannot be accepted.
-const (
-	LossQuantization = plan.LossQuantization // a tensor's parameters: left out
-	LossMetadata     = plan.LossMetadata     // an entry: left out
-	LossGraph        = plan.LossGraph        // a graph that cannot be kept as it is: left out as a whole
-	LossAttribute    = plan.LossAttribute    // of a node: left out
-	LossConversion   = plan.LossConversion   // a value with another type or fewer digits: converted
-	LossValue        = plan.LossValue        // dtype or shape of a graph input or output: written as unknown
-	LossLabel        = plan.LossLabel        // a name that means nothing to a computation: left out
-	LossName         = plan.LossName         // a tensor's name: replaced by one that the format allows
-	LossNative       = plan.LossNative       // what only the source's format has: left out
-	LossPart         = plan.LossPart         // the other parts of a model: this part is written as if it were all
-	LossDType        = plan.LossDType        // of a tensor
-	LossShape        = plan.LossShape        // of a tensor
-	LossTensors      = plan.LossTensors      // how many there are
-)
-
-// AcceptableLosses returns the kinds that WriteOptions.AcceptLoss may name.
-func AcceptableLosses() []string { return plan.AcceptableLosses() }
-
-// DynamicDim is the Size of a dimension that is decided at run time.
-const DynamicDim = plan.DynamicDim
-
-// FixedDims returns dimensions of fixed sizes.
-func FixedDims(shape ...int64) []Dim { return plan.FixedDims(shape...) }
-
-// The errors that an *Error wraps; compare with errors.Is.
-var (
-	ErrMagic         = driver.ErrMagic         // the file is not of this format
-	ErrVersion       = driver.ErrVersion       // an unsupported version of a known format
-	ErrUnknownFormat = driver.ErrUnknownFormat // no registered format has the content or the name
-	ErrChecksum      = driver.ErrChecksum      // the stored and the computed checksum differ
-	ErrUnsupported   = tensor.ErrUnsupported   // a legal dtype, option or feature that is not supported
-	ErrSignature     = driver.ErrSignature     // the signature is missing, invalid, or by another key
-	ErrKey           = driver.ErrKey           // the key is missing, wrong, or of the wrong kind
-	ErrPlan          = plan.ErrPlan            // the format cannot hold the plan, or a call contradicts it
-	ErrAborted       = driver.ErrAborted       // the writer failed or was aborted before
-	ErrNotDurable    = driver.ErrNotDurable    // the new file is in place, but its directory could not be synced
-	ErrOption        = driver.ErrOption        // an invalid option
-
-	ErrClosed       = tensor.ErrClosed       // the model was closed
-	ErrNotFound     = tensor.ErrNotFound     // no tensor or metadata key has that name
-	ErrTruncated    = tensor.ErrTruncated    // the file is shorter than its fields say, or was cut short
-	ErrCorrupt      = tensor.ErrCorrupt      // fields contradict each other or the format
-	ErrChanged      = tensor.ErrChanged      // the files changed while they were opened or read
-	ErrLimit        = tensor.ErrLimit        // a limit of Options, the library or the system is exceeded
-	ErrDType        = tensor.ErrDType        // the tensor has another element type
-	ErrMisaligned   = tensor.ErrMisaligned   // the data is not aligned for the element type
-	ErrByteOrder    = tensor.ErrByteOrder    // a big-endian host cannot view elements of several bytes
-	ErrShape        = tensor.ErrShape        // an invalid shape, range or buffer length
-	ErrQuantization = tensor.ErrQuantization // invalid quantization parameters
 )

@@ -9,6 +9,7 @@ import (
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/load"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 // VerifyOption is an option of Model.Verify. The zero VerifyOption changes nothing.
@@ -52,7 +53,7 @@ func verifyOptions(opts []VerifyOption) (*load.VerifyOptions, error) {
 		}
 	}
 	if _, none := o.Trusted.(noKey); none {
-		return nil, &Error{Field: "WithTrustedKey", Offset: -1, Err: fmt.Errorf("%w: %w: it is nil", ErrKey, ErrSignature)}
+		return nil, &tensor.Error{Field: "WithTrustedKey", Offset: -1, Err: fmt.Errorf("%w: %w: it is nil", ErrKey, ErrSignature)}
 	}
 	if o.Workers < 0 {
 		return nil, driver.OptionError("", "WithWorkers", "%d", o.Workers)

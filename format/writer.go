@@ -5,22 +5,23 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/save"
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Writer writes one model. Call WriteTensor for each tensor of the plan, then Close. Abort after Close does nothing,
+// Writer writes one model. Call WriteTensor for each tensor of the schema, then Close. Abort after Close does nothing,
 // so it can be deferred.
 //
 // A Writer is safe for concurrent use, but its calls wait for each other. A reader of WriteTensor, or
 // WriteOptions.Progress, must therefore not call the Writer; it may cancel the context.
 type Writer struct{ w *save.Writer }
 
-// WriteTensor writes a tensor of the plan: r must have exactly its bytes, little-endian and row-major. Tensors may come in
-// any order; in the order of the plan they need no temporary copy.
+// WriteTensor writes a tensor of the schema: r must have exactly its bytes, little-endian and row-major. Tensors may come in
+// any order; in the order of the schema they need no temporary copy.
 //
-// A name that is not in the plan is ErrNotFound, a tensor that was written before ErrPlan; both leave
+// A name that is not in the schema is ErrNotFound, a tensor that was written before ErrSchema; both leave
 // the Writer usable. Any other error aborts it: the temporary file is removed, and every later call returns ErrAborted.
 func (w *Writer) WriteTensor(name string, r io.Reader) error { return w.w.WriteTensor(name, r) }
 
@@ -38,7 +39,7 @@ func (w *Writer) Files() []string { return w.w.Files() }
 
 // Create starts writing a model to path. The data goes to a temporary file in the same directory, which Close
 // renames to path. If format is "", the extension of path chooses it.
-func Create(format, path string, p *Plan, o *WriteOptions) (*Writer, error) {
+func Create(format, path string, p *schema.Schema, o *WriteOptions) (*Writer, error) {
 	c, err := For(format, path)
 	if err != nil {
 		return nil, err
@@ -48,7 +49,7 @@ func Create(format, path string, p *Plan, o *WriteOptions) (*Writer, error) {
 
 // NewWriter starts writing a model to w. A format whose header depends on the data, or tensors out of order, need the
 // file to be assembled first, where WriteOptions.Spool says; nothing is then written to w before Close.
-func NewWriter(format string, w io.Writer, p *Plan, o *WriteOptions) (*Writer, error) {
+func NewWriter(format string, w io.Writer, p *schema.Schema, o *WriteOptions) (*Writer, error) {
 	c, err := Lookup(format)
 	if err != nil {
 		return nil, err
@@ -59,7 +60,7 @@ func NewWriter(format string, w io.Writer, p *Plan, o *WriteOptions) (*Writer, e
 // Save writes tensors to path, with their names and quantization: views from tensor.Of, or of open models. The file
 // appears whole or not at all, as with Create. If format is "", the extension of path chooses it.
 func Save(path, format string, views ...tensor.View) error {
-	p := &Plan{}
+	p := &schema.Schema{}
 	for _, v := range views {
 		if _, err := v.ReadAt(nil, 0); err != nil { // one that came with an error, or is closed
 			return err
@@ -85,7 +86,7 @@ func writeViews[K any](w *Writer, views iter.Seq2[K, tensor.View]) error {
 }
 
 // WriteView writes the tensor v under its own name. If the file of v is cut short meanwhile, the error is
-// ErrTruncated. If the plan has another dtype or other quantization for it, ErrPlan. The plan's shape is written.
+// ErrTruncated. If the schema has another dtype or other quantization for it, ErrSchema. The schema's shape is written.
 func WriteView(w *Writer, v tensor.View) error {
 	info := v.Info()
 	if (*memory.Ref[tensor.Info])(&v).IsRead() {
@@ -96,8 +97,8 @@ func WriteView(w *Writer, v tensor.View) error {
 
 // Copy writes all tensors of m to w and closes it. If anything fails it aborts w.
 //
-// If the plan of w is that of PlanOf, the copy has the same tensors, quantization, metadata and graph. Compression,
+// If the schema of w is that of Model.Schema, the copy has the same tensors, quantization, metadata and graph. Compression,
 // encryption, signature, external files and checksums follow the options of w, not the source. The
-// caller may change the plan before it creates w; a tensor with another dtype or other quantization than in m
-// is ErrPlan.
+// caller may change the schema before it creates w; a tensor with another dtype or other quantization than in m
+// is ErrSchema.
 func Copy(w *Writer, m *Model) error { return writeViews(w, m.Tensors()) }

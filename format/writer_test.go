@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -42,7 +43,7 @@ func TestWriterUnknownFormat(t *testing.T) {
 	errIs(t, "Create", err, ErrUnknownFormat)
 	_, err = Create("", path, nil, nil)
 	errIs(t, "Create by extension", err, ErrUnknownFormat)
-	var e *Error
+	var e *tensor.Error
 	if !errors.As(err, &e) || e.Path != path {
 		t.Errorf("Create by extension: %v does not name %s", err, path)
 	}
@@ -82,7 +83,7 @@ func TestWriterRefusals(t *testing.T) {
 	expect.OK(t, err)
 	errIs(t, "an unknown name", w.WriteTensor("c", strings.NewReader("")), ErrNotFound)
 	expect.OK(t, w.WriteTensor("a", strings.NewReader("AAA")))
-	errIs(t, "a name again", w.WriteTensor("a", strings.NewReader("AAA")), ErrPlan)
+	errIs(t, "a name again", w.WriteTensor("a", strings.NewReader("AAA")), ErrSchema)
 	expect.OK(t, w.WriteTensor("bb", strings.NewReader("BB")))
 	for range 2 {
 		if err := w.Close(); err != nil {
@@ -108,7 +109,7 @@ func TestPlanErrors(t *testing.T) {
 		{"empty name", []tensor.Info{u8("", 1)}, ErrCorrupt},
 		{"NUL", []tensor.Info{u8("a\x00", 1)}, ErrCorrupt},
 		{"UTF-8", []tensor.Info{u8("\xff", 1)}, ErrCorrupt},
-		{"twice", []tensor.Info{u8("a", 1), u8("b", 1), u8("a", 1)}, ErrPlan},
+		{"twice", []tensor.Info{u8("a", 1), u8("b", 1), u8("a", 1)}, ErrSchema},
 		{"dtype", []tensor.Info{{Name: "a"}}, ErrDType},
 		{"negative", []tensor.Info{u8("a", -1)}, ErrShape},
 		{"overflow", []tensor.Info{u8("a", 1<<62, 2)}, ErrShape},
@@ -116,10 +117,10 @@ func TestPlanErrors(t *testing.T) {
 	} {
 		f := &fake{name: "planned", magic: "FAKE"}
 		path := stored(t, "m.fake", "old")
-		_, err := With(f).Create(path, &Plan{Tensors: tt.tensors}, nil)
-		errIs(t, tt.name, err, ErrPlan)
+		_, err := With(f).Create(path, &schema.Schema{Tensors: tt.tensors}, nil)
+		errIs(t, tt.name, err, ErrSchema)
 		errIs(t, tt.name, err, tt.want)
-		var e *Error
+		var e *tensor.Error
 		if errors.As(err, &e) && (e.Format != "planned" || !strings.HasPrefix(e.Field, "tensor ")) {
 			t.Errorf("%s: the error does not say which tensor: %v", tt.name, err)
 		}
@@ -130,7 +131,7 @@ func TestPlanErrors(t *testing.T) {
 	}
 }
 
-// TestPlanIsCopied: the caller may change its plan once a writer has it.
+// TestPlanIsCopied: the caller may change its schema once a writer has it.
 func TestPlanIsCopied(t *testing.T) {
 	p := fakePlan()
 	var out bytes.Buffer
@@ -146,7 +147,7 @@ func TestPlanIsCopied(t *testing.T) {
 func TestCopy(t *testing.T) {
 	m, err := OpenBytes([]byte(fakeFile), nil)
 	expect.OK(t, err)
-	p, err := PlanOf(m)
+	p, err := m.Schema()
 	if err != nil || !cmp.Equal(p.Metadata, expect.Got(t, m.Metadata)) || p.Graph != nil {
 		t.Fatalf("%+v, %v", p, err)
 	}
@@ -157,8 +158,8 @@ func TestCopy(t *testing.T) {
 		t.Errorf("%q, %v", out.String(), err)
 	}
 	m.Close()
-	if _, err := PlanOf(m); !errors.Is(err, ErrClosed) {
-		t.Errorf("the plan of a closed model: %v", err)
+	if _, err := m.Schema(); !errors.Is(err, ErrClosed) {
+		t.Errorf("the schema of a closed model: %v", err)
 	}
 	w, err = NewWriter("fake", &out, p, nil)
 	expect.OK(t, err)
@@ -183,7 +184,7 @@ func TestSave(t *testing.T) {
 		{"by its ending", "m.fake", "", []tensor.View{a, b}, nil},
 		{"by its name", "m.bin", "fake", []tensor.View{a, b}, nil},
 		{"unknown", "m.bin", "", []tensor.View{a, b}, ErrUnknownFormat},
-		{"twice the same name", "m.fake", "", []tensor.View{a, a}, ErrPlan},
+		{"twice the same name", "m.fake", "", []tensor.View{a, a}, ErrSchema},
 		{"a view with an error", "m.fake", "", []tensor.View{a, bad}, badErr},
 		{"a closed model", "m.fake", "", []tensor.View{b, gone}, ErrClosed},
 		{"no tensor", "m.fake", "", []tensor.View{{}}, ErrClosed},
@@ -201,12 +202,12 @@ func TestSave(t *testing.T) {
 	}
 }
 
-// TestPlanOfBrokenMetadata: what cannot be read is not left out.
-func TestPlanOfBrokenMetadata(t *testing.T) {
+// TestSchemaOfBrokenMetadata: what cannot be read is not left out.
+func TestSchemaOfBrokenMetadata(t *testing.T) {
 	f := &fake{name: "broken", magic: "FAKE", metaErr: errMine}
 	m, err := With(f).OpenBytes([]byte(fakeFile), nil)
 	expect.OK(t, err)
 	defer m.Close()
-	_, err = PlanOf(m)
-	errIs(t, "PlanOf", err, errMine)
+	_, err = m.Schema()
+	errIs(t, "Schema", err, errMine)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/formattest"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/corpus"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -36,8 +37,8 @@ func (o *WriteOptions) codec() format.Codec { return format.With(fileFormat{*o})
 // foreign returns version 1 files that the writer never makes: with misaligned data
 // behind a hole, trailing bytes, and data in another order, and with shared data.
 func foreign() []formattest.File {
-	plan := &format.Plan{
-		Metadata: format.Metadata{{Key: "a", Value: int64(7)}, {Key: "b", Value: 0.0}},
+	plan := &schema.Schema{
+		Metadata: schema.Metadata{{Key: "a", Value: int64(7)}, {Key: "b", Value: 0.0}},
 		Tensors: []tensor.Info{
 			{Name: "y", DType: tensor.Float16, Shape: tensor.Shape{2}}, {Name: "x", DType: tensor.Float32, Shape: tensor.Shape{2, 3}},
 		},
@@ -48,7 +49,7 @@ func foreign() []formattest.File {
 		f.tail = repeated(0, 100)
 	})
 	return []formattest.File{
-		{Name: "scattered", Bytes: scattered, Plan: plan, Data: map[string][]byte{"x": floats(6), "y": {1, 2, 3, 4}}},
+		{Name: "scattered", Bytes: scattered, Schema: plan, Data: map[string][]byte{"x": floats(6), "y": {1, 2, 3, 4}}},
 		{Name: "overlapping", Bytes: v1With(func(f *v1File) { f.tensors[1].offset, f.tensors[1].data = 194, nil })},
 	}
 }
@@ -56,12 +57,12 @@ func foreign() []formattest.File {
 func TestConformance(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	base := []tensor.DType{tensor.Float32, tensor.Float16, tensor.Bool, tensor.Int32}
-	small := formattest.RandomPlan(r, formattest.PlanOptions{DTypes: base, MinRank: 1})
-	small.Metadata = format.Metadata{{Key: "epochs", Value: int64(7)}, {Key: "lr", Value: 0.25}, {Key: "xxh64/none", Value: int64(1)}}
-	long := formattest.RandomPlan(r, formattest.PlanOptions{DTypes: base, MinRank: 1, Tensors: 3, Name: formattest.LongName})
-	extended := formattest.RandomPlan(r, formattest.PlanOptions{DTypes: dtypesV1[firstExtended:endExtended], MinRank: 1})
-	tied := formattest.RandomPlan(r, formattest.PlanOptions{DTypes: base[:1], MinRank: 2, Tensors: 6})
-	snap := formattest.RandomPlan(r, formattest.PlanOptions{DTypes: dtypesSnapshot[:snapDTypes], Tensors: 3, Name: formattest.LongName})
+	small := formattest.RandomSchema(r, formattest.SchemaOptions{DTypes: base, MinRank: 1})
+	small.Metadata = schema.Metadata{{Key: "epochs", Value: int64(7)}, {Key: "lr", Value: 0.25}, {Key: "xxh64/none", Value: int64(1)}}
+	long := formattest.RandomSchema(r, formattest.SchemaOptions{DTypes: base, MinRank: 1, Tensors: 3, Name: formattest.LongName})
+	extended := formattest.RandomSchema(r, formattest.SchemaOptions{DTypes: dtypesV1[firstExtended:endExtended], MinRank: 1})
+	tied := formattest.RandomSchema(r, formattest.SchemaOptions{DTypes: base[:1], MinRank: 2, Tensors: 6})
+	snap := formattest.RandomSchema(r, formattest.SchemaOptions{DTypes: dtypesSnapshot[:snapDTypes], Tensors: 3, Name: formattest.LongName})
 	const shared = "tensors may share bytes"
 	t.Run("version 1", func(t *testing.T) {
 		formattest.Run(t, formattest.Config{
@@ -70,13 +71,13 @@ func TestConformance(t *testing.T) {
 			Exempt: map[string]string{"Overlap": shared},
 			Files:  foreign(),
 			Samples: []formattest.Sample{
-				{Name: "small", Plan: small, Structural: everything},
-				{Name: "long", Plan: long, Structural: everything},
-				{Name: "empty", Plan: &format.Plan{}, Structural: structural},
-				{Name: "metadata", Plan: &format.Plan{Metadata: small.Metadata}, Structural: structural},
-				{Name: "extended", Plan: extended, Codec: (&WriteOptions{Extended: true, Checksum: CRC32}).codec(), Structural: everything},
-				{Name: "plain", Plan: small, Codec: (&WriteOptions{NoDigests: true}).codec(), Structural: structural},
-				{Name: "tied", Plan: tied, Structural: everything, Data: func(t tensor.Info) []byte {
+				{Name: "small", Schema: small, Structural: everything},
+				{Name: "long", Schema: long, Structural: everything},
+				{Name: "empty", Schema: &schema.Schema{}, Structural: structural},
+				{Name: "metadata", Schema: &schema.Schema{Metadata: small.Metadata}, Structural: structural},
+				{Name: "extended", Schema: extended, Codec: (&WriteOptions{Extended: true, Checksum: CRC32}).codec(), Structural: everything},
+				{Name: "plain", Schema: small, Codec: (&WriteOptions{NoDigests: true}).codec(), Structural: structural},
+				{Name: "tied", Schema: tied, Structural: everything, Data: func(t tensor.Info) []byte {
 					return bytes.Repeat([]byte{byte(len(t.Name) % 2)}, int(t.Size))
 				}},
 			},
@@ -89,8 +90,8 @@ func TestConformance(t *testing.T) {
 			Reorders: true, ZeroCopy: true, MaxAllocs: 16,
 			Exempt: map[string]string{"Overlap": shared, "CoveredData": noSums},
 			Samples: []formattest.Sample{
-				{Name: "several", Plan: snap, Codec: (&WriteOptions{Snapshot: true}).codec(), Structural: structural},
-				{Name: "empty", Plan: &format.Plan{}, Codec: (&WriteOptions{Snapshot: true}).codec(), Structural: structural},
+				{Name: "several", Schema: snap, Codec: (&WriteOptions{Snapshot: true}).codec(), Structural: structural},
+				{Name: "empty", Schema: &schema.Schema{}, Codec: (&WriteOptions{Snapshot: true}).codec(), Structural: structural},
 			},
 		})
 	})

@@ -70,7 +70,7 @@
 // or that hold a float64, are ordinary metadata. A tensor whose key is too long for
 // the prefix (over 65,529 bytes) has no digest. The writer refuses an int64 entry
 // of the caller that would be read as a digest, and a float64 entry with the key of
-// a digest. The caller's entries come first in the file, in the order of the plan,
+// a digest. The caller's entries come first in the file, in the order of the schema,
 // then the digests in the order of the tensors.
 //
 // The format has no tensors of rank 0 or without elements; the writer refuses
@@ -118,7 +118,7 @@
 // and ends where the file ends. The checksum is compared on open.
 //
 // Alignment. The layout has no padding, so the writer sorts the tensors by
-// the size of their elements (8, 4, 2, 1, then in the order of the plan) and adds an
+// the size of their elements (8, 4, 2, 1, then in the order of the schema) and adds an
 // unused string of 1 to 64 hyphens to the pool, so that the data begins at a
 // multiple of 64. Every tensor is then aligned for its dtype. If a tensor has that
 // string as its name, the string gets 64 more hyphens, and so on. It is omitted if
@@ -126,7 +126,7 @@
 // pool is full.
 //
 // The container has no metadata, digests, float64 or shared data; the writer
-// refuses a plan that needs them. The timestamp is WriteOptions.Time, or 0 if that
+// refuses a schema that needs them. The timestamp is WriteOptions.Time, or 0 if that
 // is not set.
 //
 // # Versions

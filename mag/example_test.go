@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/mag"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -21,8 +22,8 @@ func save() (path string, remove func()) {
 		log.Fatal(err)
 	}
 	path = filepath.Join(dir, "model.mag")
-	plan := &format.Plan{
-		Metadata: format.Metadata{{Key: "epochs", Value: int64(20)}, {Key: "accuracy", Value: 0.975}},
+	plan := &schema.Schema{
+		Metadata: schema.Metadata{{Key: "epochs", Value: int64(20)}, {Key: "accuracy", Value: 0.975}},
 		Tensors: []tensor.Info{
 			{Name: "embedding", DType: tensor.Float32, Shape: tensor.Shape{2, 2}},
 			{Name: "output", DType: tensor.Float32, Shape: tensor.Shape{2, 2}},
@@ -80,7 +81,7 @@ func ExampleCreate() {
 
 // A snapshot is streamed, here into memory.
 func ExampleFrom() {
-	plan := &format.Plan{Tensors: []tensor.Info{{Name: "mask", DType: tensor.Bool, Shape: tensor.Shape{3}}}}
+	plan := &schema.Schema{Tensors: []tensor.Info{{Name: "mask", DType: tensor.Bool, Shape: tensor.Shape{3}}}}
 	var out bytes.Buffer
 	o := &format.WriteOptions{Spool: format.SpoolNever, Format: mag.WriteOptions{Snapshot: true}}
 	w, err := format.NewWriter("mag", &out, plan, o)

@@ -221,7 +221,7 @@ func TestGolden(t *testing.T) {
 		f, err := openBytes(c.want, nil)
 		expect.OK(t, err)
 		defer f.Close()
-		p, err := format.PlanOf(f.Model)
+		p, err := f.Schema()
 		expect.OK(t, err)
 		if c.o.Snapshot {
 			slices.Reverse(p.Tensors) // the writer sorts them by the size of an element

@@ -8,13 +8,14 @@ import (
 	"strconv"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Losses implements driver.Lossy: it lists the parts of a plan that the selected container cannot hold.
-func (d fileFormat) Losses(p *plan.Plan, _ *plan.WriteOptions, l *plan.LossList) {
+// Losses implements driver.Lossy: it lists the parts of a schema that the selected container cannot hold.
+func (d fileFormat) Losses(p *schema.Schema, _ *driver.WriteOptions, l *schema.LossList) {
 	o := &d.opts
 	l.AllQuantization(p, "the format has no quantization parameters")
 	l.AnyGraph(p, "the format holds no graph")
@@ -43,14 +44,14 @@ func (d fileFormat) Losses(p *plan.Plan, _ *plan.WriteOptions, l *plan.LossList)
 			err = fmt.Errorf("%w: shape %v has no elements, which the format cannot express", format.ErrUnsupported, t.Shape)
 		}
 		if err != nil {
-			l.Fixed(plan.LossShape, t.Name, err)
+			l.Fixed(schema.LossShape, t.Name, err)
 		}
 	}
 }
 
 // metadataLosses lists the entries that cannot be written or would not be read
 // back as written.
-func (o *WriteOptions) metadataLosses(p *plan.Plan, l *plan.LossList) {
+func (o *WriteOptions) metadataLosses(p *schema.Schema, l *schema.LossList) {
 	if len(p.Metadata) == 0 {
 		return
 	}
@@ -60,10 +61,10 @@ func (o *WriteOptions) metadataLosses(p *plan.Plan, l *plan.LossList) {
 			digests[digestPrefix+name] = true
 		}
 	}
-	l.UniqueMetadata(p, func(_ int, m plan.Entry) error { return o.checkEntry(m, digests[m.Key]) })
+	l.UniqueMetadata(p, func(_ int, m schema.Entry) error { return o.checkEntry(m, digests[m.Key]) })
 }
 
-func (o *WriteOptions) checkEntry(m plan.Entry, isDigest bool) error {
+func (o *WriteOptions) checkEntry(m schema.Entry, isDigest bool) error {
 	kind, _, ok := payload(m.Value)
 	switch err := tensor.CheckName(m.Key); {
 	case err != nil:
@@ -71,7 +72,7 @@ func (o *WriteOptions) checkEntry(m plan.Entry, isDigest bool) error {
 	case len(m.Key) > maxKey:
 		return fmt.Errorf("%w: the key has %d bytes, at most %d are possible", format.ErrLimit, len(m.Key), maxKey)
 	case !ok:
-		return fmt.Errorf("%w: a %s; MAG has int64 and float64", format.ErrUnsupported, plan.TypeName(m.Value))
+		return fmt.Errorf("%w: a %s; MAG has int64 and float64", format.ErrUnsupported, schema.TypeName(m.Value))
 	case isDigest && kind == metadataInt64:
 		return fmt.Errorf("%w: it would be read as the digest of a tensor", format.ErrUnsupported)
 	case isDigest && !o.NoDigests:

@@ -5,13 +5,14 @@ import (
 	"io"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 )
 
 // The functions of package format, for files of this format.
 
 func openBytes(b []byte, o *format.Options) (*File, error) { return file(codec.OpenBytes(b, o)) }
 
-func newWriter(w io.Writer, p *format.Plan, o *WriteOptions) (*format.Writer, error) {
+func newWriter(w io.Writer, p *schema.Schema, o *WriteOptions) (*format.Writer, error) {
 	o = cmp.Or(o, &WriteOptions{})
 	return format.With(fileFormat{*o}).NewWriter(w, p, &o.WriteOptions)
 }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/format/plan"
 )
 
 // fileFormat is the driver, with its write options.
@@ -26,7 +25,7 @@ func (d fileFormat) Describe() driver.Description {
 func (fileFormat) Detect(head []byte, _ int64) bool { return bytes.HasPrefix(head, []byte(magic)) }
 
 // Configure implements driver.Configurable.
-func (d fileFormat) Configure(own any, s *plan.Storage) (driver.Driver, error) {
+func (d fileFormat) Configure(own any, s *driver.Storage) (driver.Driver, error) {
 	o, err := driver.OwnOptions(formatName, own, d.opts, (*WriteOptions).common)
 	if err != nil {
 		return nil, err

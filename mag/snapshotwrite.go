@@ -7,14 +7,14 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
 // layoutSnapshot returns the layout of a snapshot container. It sorts the tensors
 // by the size of their elements, largest first.
-func layoutSnapshot(p *plan.Plan, common *plan.WriteOptions) (*driver.Layout, error) {
-	if plan.CreationTime(common) < 0 {
+func layoutSnapshot(p *schema.Schema, common *driver.WriteOptions) (*driver.Layout, error) {
+	if driver.CreationTime(common) < 0 {
 		return nil, wire.Refuse(formatName, "timestamp", "%w: %v is before 1970", format.ErrUnsupported, common.Time)
 	}
 	if len(p.Tensors) > snapMaxStrings {
@@ -39,7 +39,7 @@ func layoutSnapshot(p *plan.Plan, common *plan.WriteOptions) (*driver.Layout, er
 	if poolSize > snapMaxBlob {
 		return nil, wire.Refuse(formatName, "tensors", "%w: %d bytes of names, the string pool has room for %d", format.ErrLimit, poolSize, snapMaxBlob)
 	}
-	stamp := uint64(plan.CreationTime(common))
+	stamp := uint64(driver.CreationTime(common))
 	head := snapshotHead(p, order, pool, l.Offsets, stamp)
 	if padding := paddingString(pool, poolSize, len(head)); padding != "" {
 		head = snapshotHead(p, order, append(pool, padding), l.Offsets, stamp)
@@ -66,7 +66,7 @@ func paddingString(pool []string, poolSize, head int) string {
 }
 
 // snapshotHead returns everything before the data. Offsets are relative to its end.
-func snapshotHead(p *plan.Plan, order []int, pool []string, offsets []int64, stamp uint64) []byte {
+func snapshotHead(p *schema.Schema, order []int, pool []string, offsets []int64, stamp uint64) []byte {
 	var w wire.Buffer
 	w.Str(magic)
 	w.U32(wordSnapshot)

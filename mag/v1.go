@@ -6,7 +6,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 )
 
 func (p *parser) parseV1() {
@@ -77,7 +77,7 @@ func (p *parser) readMetadata(b []byte) {
 		if err := p.opts.Memory.Reserve(int64(metadataHead + len(key) + 32)); err != nil {
 			p.Fail("metadata", headerSize, err)
 		}
-		e := plan.Entry{Key: string(key), Value: int64(bits)}
+		e := schema.Entry{Key: string(key), Value: int64(bits)}
 		if kind == metadataFloat64 {
 			e.Value = math.Float64frombits(bits)
 		}

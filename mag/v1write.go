@@ -7,14 +7,14 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
 // layoutV1 returns the layout of version 1: header and records, then the tensors,
 // each at a multiple of 64. Since the records hold the digests, they are written
 // last, unless there are none.
-func layoutV1(p *plan.Plan, o *WriteOptions) (*driver.Layout, error) {
+func layoutV1(p *schema.Schema, o *WriteOptions) (*driver.Layout, error) {
 	if o.Checksum > CRC32 {
 		return nil, wire.Refuse(formatName, "checksum", "%w: no form %d", format.ErrUnsupported, o.Checksum)
 	}
@@ -56,7 +56,7 @@ func layoutV1(p *plan.Plan, o *WriteOptions) (*driver.Layout, error) {
 var gap = bytes.Repeat([]byte{gapByte}, dataAlign)
 
 // headV1 appends header and records.
-func headV1(w wire.Buffer, p *plan.Plan, o *WriteOptions, offsets []int64, sums []uint64) []byte {
+func headV1(w wire.Buffer, p *schema.Schema, o *WriteOptions, offsets []int64, sums []uint64) []byte {
 	w.Str(magic)
 	w.U32(wordV1)
 	w.U32(0) // checksum, filled in below

@@ -13,12 +13,13 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/formattest"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// write returns the file of a plan.
-func write(t testing.TB, p *format.Plan, o *WriteOptions) []byte {
+// write returns the file of a schema.
+func write(t testing.TB, p *schema.Schema, o *WriteOptions) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	w, err := newWriter(&out, p, o)
@@ -30,22 +31,22 @@ func write(t testing.TB, p *format.Plan, o *WriteOptions) []byte {
 	return out.Bytes()
 }
 
-// one returns a plan with one tensor "w".
-func one(d tensor.DType, dims ...int64) *format.Plan {
-	return &format.Plan{Tensors: []tensor.Info{{Name: "w", DType: d, Shape: dims}}}
+// one returns a schema with one tensor "w".
+func one(d tensor.DType, dims ...int64) *schema.Schema {
+	return &schema.Schema{Tensors: []tensor.Info{{Name: "w", DType: d, Shape: dims}}}
 }
 
-// named returns a plan of tensors of one byte with the given names.
-func named(names ...string) *format.Plan {
-	p := &format.Plan{}
+// named returns a schema of tensors of one byte with the given names.
+func named(names ...string) *schema.Schema {
+	p := &schema.Schema{}
 	for _, name := range names {
 		p.Tensors = append(p.Tensors, tensor.Info{Name: name, DType: tensor.Bool, Shape: tensor.Shape{1}})
 	}
 	return p
 }
 
-// numbered returns a plan of n tensors.
-func numbered(n int) *format.Plan {
+// numbered returns a schema of n tensors.
+func numbered(n int) *schema.Schema {
 	names := make([]string, n)
 	for i := range names {
 		names[i] = strconv.Itoa(i)
@@ -53,18 +54,18 @@ func numbered(n int) *format.Plan {
 	return named(names...)
 }
 
-func withMetadata(p *format.Plan, m ...format.Entry) *format.Plan {
+func withMetadata(p *schema.Schema, m ...schema.Entry) *schema.Schema {
 	p.Metadata = m
 	return p
 }
 
 func TestRefusedPlans(t *testing.T) {
-	f32 := func(dims ...int64) *format.Plan { return one(tensor.Float32, dims...) }
+	f32 := func(dims ...int64) *schema.Schema { return one(tensor.Float32, dims...) }
 	snap := &WriteOptions{Snapshot: true}
 	early := &WriteOptions{WriteOptions: format.WriteOptions{Time: time.Unix(-1, 0)}, Snapshot: true}
 	for _, c := range []struct {
 		name string
-		plan *format.Plan
+		plan *schema.Schema
 		o    *WriteOptions
 		err  error
 		text string // part of the message
@@ -74,20 +75,20 @@ func TestRefusedPlans(t *testing.T) {
 		{"rank 256", f32(slices.Repeat([]int64{1}, 256)...), nil, format.ErrUnsupported, "rank 256"},
 		{"dim 0", f32(2, 0), nil, format.ErrUnsupported, "no elements"},
 		{"key too long", named(strings.Repeat("k", maxKey+1)), nil, format.ErrLimit, "65536 bytes"},
-		{"metadata string", withMetadata(f32(1), format.Entry{Key: "a", Value: "s"}), nil, format.ErrUnsupported, "a string; MAG has int64"},
-		{"metadata number, trailing 0", withMetadata(f32(1), format.Entry{Key: "a", Value: json.Number("0.10")}), nil, format.ErrUnsupported, "MAG"},
-		{"metadata number, leading 0", withMetadata(f32(1), format.Entry{Key: "a", Value: json.Number("007")}), nil, format.ErrUnsupported, "MAG"},
-		{"metadata number, large", withMetadata(f32(1), format.Entry{Key: "a", Value: json.Number("18446744073709551615")}), nil, format.ErrUnsupported, "MAG"},
-		{"metadata key empty", withMetadata(f32(1), format.Entry{Value: int64(1)}), nil, format.ErrCorrupt, "empty"},
-		{"metadata key twice", withMetadata(f32(1), format.Entry{Key: "a", Value: int64(1)}, format.Entry{Key: "a", Value: 2.5}), nil, format.ErrCorrupt, "twice"},
-		{"own digest", withMetadata(f32(1), format.Entry{Key: "xxh64/w", Value: int64(1)}), nil, format.ErrUnsupported, "digest of a tensor"},
-		{"own digest, digests off", withMetadata(f32(1), format.Entry{Key: "xxh64/w", Value: int64(1)}), &WriteOptions{NoDigests: true}, format.ErrUnsupported, "digest of a tensor"},
-		{"key of a digest", withMetadata(f32(1), format.Entry{Key: "xxh64/w", Value: 2.5}), nil, format.ErrUnsupported, "has this key"},
-		{"graph", &format.Plan{Graph: &format.Graph{Name: "g"}}, nil, format.ErrUnsupported, "graph"},
+		{"metadata string", withMetadata(f32(1), schema.Entry{Key: "a", Value: "s"}), nil, format.ErrUnsupported, "a string; MAG has int64"},
+		{"metadata number, trailing 0", withMetadata(f32(1), schema.Entry{Key: "a", Value: json.Number("0.10")}), nil, format.ErrUnsupported, "MAG"},
+		{"metadata number, leading 0", withMetadata(f32(1), schema.Entry{Key: "a", Value: json.Number("007")}), nil, format.ErrUnsupported, "MAG"},
+		{"metadata number, large", withMetadata(f32(1), schema.Entry{Key: "a", Value: json.Number("18446744073709551615")}), nil, format.ErrUnsupported, "MAG"},
+		{"metadata key empty", withMetadata(f32(1), schema.Entry{Value: int64(1)}), nil, format.ErrCorrupt, "empty"},
+		{"metadata key twice", withMetadata(f32(1), schema.Entry{Key: "a", Value: int64(1)}, schema.Entry{Key: "a", Value: 2.5}), nil, format.ErrCorrupt, "twice"},
+		{"own digest", withMetadata(f32(1), schema.Entry{Key: "xxh64/w", Value: int64(1)}), nil, format.ErrUnsupported, "digest of a tensor"},
+		{"own digest, digests off", withMetadata(f32(1), schema.Entry{Key: "xxh64/w", Value: int64(1)}), &WriteOptions{NoDigests: true}, format.ErrUnsupported, "digest of a tensor"},
+		{"key of a digest", withMetadata(f32(1), schema.Entry{Key: "xxh64/w", Value: 2.5}), nil, format.ErrUnsupported, "has this key"},
+		{"graph", &schema.Schema{Graph: &schema.Graph{Name: "g"}}, nil, format.ErrUnsupported, "graph"},
 		{"unknown checksum", f32(1), &WriteOptions{Checksum: 9}, format.ErrUnsupported, "no form 9"},
-		{"name twice", named("w", "w"), nil, format.ErrPlan, "two tensors"},
+		{"name twice", named("w", "w"), nil, format.ErrSchema, "two tensors"},
 
-		{"snapshot metadata", withMetadata(f32(1), format.Entry{Key: "a", Value: int64(1)}), snap, format.ErrUnsupported, "metadata"},
+		{"snapshot metadata", withMetadata(f32(1), schema.Entry{Key: "a", Value: int64(1)}), snap, format.ErrUnsupported, "metadata"},
 		{"snapshot rank 17", f32(slices.Repeat([]int64{1}, 17)...), snap, format.ErrUnsupported, "rank 17"},
 		{"snapshot too early", f32(1), early, format.ErrUnsupported, "1970"},
 		{"snapshot too many", numbered(65535), snap, format.ErrLimit, "65535 tensors"},
@@ -96,8 +97,8 @@ func TestRefusedPlans(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			var out bytes.Buffer
 			_, err := newWriter(&out, c.plan, c.o)
-			if !errors.Is(err, format.ErrPlan) || !errors.Is(err, c.err) || !strings.Contains(err.Error(), c.text) || out.Len() > 0 {
-				t.Errorf("%.300v; want %v, %v, %q", err, format.ErrPlan, c.err, c.text)
+			if !errors.Is(err, format.ErrSchema) || !errors.Is(err, c.err) || !strings.Contains(err.Error(), c.text) || out.Len() > 0 {
+				t.Errorf("%.300v; want %v, %v, %q", err, format.ErrSchema, c.err, c.text)
 			}
 		})
 	}
@@ -108,7 +109,7 @@ func TestPoolPadding(t *testing.T) {
 	// A descriptor of rank 1 and its offset in the pool take 36 bytes plus the name.
 	for _, c := range []struct {
 		name string
-		plan *format.Plan
+		plan *schema.Schema
 		pad  int // -1: none
 		base int64
 	}{
@@ -117,7 +118,7 @@ func TestPoolPadding(t *testing.T) {
 		{"only its offset would fit", named(strings.Repeat("k", 32)), 64, 192},
 		{"a tensor has its name", named(strings.Repeat("-", 16)), 16 + 64, 192},
 		{"the pool is full", numbered(snapMaxStrings), -1, 0},
-		{"no tensors", &format.Plan{}, -1, 56},
+		{"no tensors", &schema.Schema{}, -1, 56},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := write(t, c.plan, &WriteOptions{Snapshot: true})
@@ -137,12 +138,12 @@ func TestPoolPadding(t *testing.T) {
 // TestNumberMetadata checks that a json.Number is written as an int64 or float64 if
 // that has the same value.
 func TestNumberMetadata(t *testing.T) {
-	numbers, want := &format.Plan{}, format.Metadata{}
+	numbers, want := &schema.Schema{}, schema.Metadata{}
 	for in, out := range map[json.Number]any{
 		"7": int64(7), "-9223372036854775808": int64(math.MinInt64), "0.1": 0.1, "5.0": 5.0, "1e+300": 1e300,
 	} {
-		numbers.Metadata = append(numbers.Metadata, format.Entry{Key: in.String(), Value: in})
-		want = append(want, format.Entry{Key: in.String(), Value: out})
+		numbers.Metadata = append(numbers.Metadata, schema.Entry{Key: in.String(), Value: in})
+		want = append(want, schema.Entry{Key: in.String(), Value: out})
 	}
 	f, err := openBytes(write(t, numbers, nil), nil)
 	expect.OK(t, err)

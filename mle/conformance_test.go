@@ -7,19 +7,20 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/formattest"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/corpus"
 	"github.com/weightmap/weightmap/tensor"
 )
 
 // withoutNames removes the entry that the writer adds.
-func withoutNames(p *format.Plan) *format.Plan {
-	p.Metadata = slices.DeleteFunc(slices.Clone(p.Metadata), func(e format.Entry) bool { return e.Key == namesKey })
+func withoutNames(p *schema.Schema) *schema.Schema {
+	p.Metadata = slices.DeleteFunc(slices.Clone(p.Metadata), func(e schema.Entry) bool { return e.Key == namesKey })
 	return p
 }
 
-// smallPlan returns a plan with three tensors, which have long names.
-func smallPlan() *format.Plan {
-	p := &format.Plan{Metadata: format.Metadata{{Key: "a", Value: int64(1)}}}
+// smallPlan returns a schema with three tensors, which have long names.
+func smallPlan() *schema.Schema {
+	p := &schema.Schema{Metadata: schema.Metadata{{Key: "a", Value: int64(1)}}}
 	for i, d := range []tensor.DType{tensor.Float32, tensor.Int8, tensor.Float32} {
 		p.Tensors = append(p.Tensors, tensor.Info{Name: fmt.Sprintf(formattest.LongName, i), DType: d, Shape: tensor.Shape{int64(i + 2)}})
 	}
@@ -28,9 +29,9 @@ func smallPlan() *format.Plan {
 
 func samples() []formattest.Sample {
 	var all []formattest.Sample
-	add := func(name string, p *format.Plan, o WriteOptions) {
+	add := func(name string, p *schema.Schema, o WriteOptions) {
 		// Checksums cover all but the padding, where changes are harmless.
-		s := formattest.Sample{Name: name, Plan: p, Codec: format.With(fileFormat{o}), Structural: formattest.Whole}
+		s := formattest.Sample{Name: name, Schema: p, Codec: format.With(fileFormat{o}), Structural: formattest.Whole}
 		if o.Version == 1 {
 			s.Structural = nil
 		}
@@ -45,7 +46,7 @@ func samples() []formattest.Sample {
 	add("plain", mixedPlan(), WriteOptions{})
 	add("header128", smallPlan(), WriteOptions{HeaderSize: 128})
 	add("version1", mixedPlan(), WriteOptions{Version: 1})
-	add("empty", &format.Plan{}, WriteOptions{})
+	add("empty", &schema.Schema{}, WriteOptions{})
 	add("signed", smallPlan(), WriteOptions{Signer: testSigner})
 	for m := MethodLZ4; m <= MethodFloat16; m++ {
 		p := mixedPlan()

@@ -196,7 +196,7 @@
 //
 // The layout has no names of nodes and graphs, operator domains, symbolic dims,
 // quantization parameters, or attributes that are not JSON. Graph inputs and outputs
-// must have a dtype that tensors may have, and must not be scalars. A plan with any of
+// must have a dtype that tensors may have, and must not be scalars. A schema with any of
 // these is refused with an error that lists them all, unless
 // format.WriteOptions.AcceptLoss names them. Operators must be in the list above or be
 // decimal codes. WriteOptions.IR writes a graph exactly as File.IR returned it.

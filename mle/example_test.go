@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/mle"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -46,13 +47,13 @@ func Example() {
 }
 
 // small is a model of one tensor.
-var small = &format.Plan{
-	Metadata: format.Metadata{{Key: "epochs", Value: 3}},
+var small = &schema.Schema{
+	Metadata: schema.Metadata{{Key: "epochs", Value: 3}},
 	Tensors:  []tensor.Info{{Name: "weight", DType: tensor.Float32, Shape: tensor.Shape{2, 2}}},
-	Graph: &format.Graph{
-		Inputs:  []format.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: format.FixedDims(1, 2)}},
-		Outputs: []format.ValueInfo{{Name: "y", DType: tensor.Float32, Dims: format.FixedDims(1, 2)}},
-		Nodes:   []format.Node{{Op: "MatMul", Inputs: []string{"x", "weight"}, Outputs: []string{"y"}}},
+	Graph: &schema.Graph{
+		Inputs:  []schema.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: schema.FixedDims(1, 2)}},
+		Outputs: []schema.ValueInfo{{Name: "y", DType: tensor.Float32, Dims: schema.FixedDims(1, 2)}},
+		Nodes:   []schema.Node{{Op: "MatMul", Inputs: []string{"x", "weight"}, Outputs: []string{"y"}}},
 	},
 }
 

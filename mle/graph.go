@@ -10,7 +10,7 @@ import (
 	"strconv"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
@@ -81,7 +81,7 @@ func (f *parsed) readNodes(rows []byte, attrsAt int64) error {
 		return nil
 	}
 	f.ir.Nodes = make([]IRNode, n)
-	f.attributes = map[shared[byte]][]format.Attribute{}
+	f.attributes = map[shared[byte]][]schema.Attribute{}
 	for i := range f.ir.Nodes {
 		n, row := &f.ir.Nodes[i], rows[i*nodeSize:][:nodeSize]
 		at := f.h.Graph.Offset + attrsAt - int64(len(rows)) + int64(i*nodeSize)
@@ -142,9 +142,9 @@ func (f *parsed) readAttributes(text json.RawMessage, at, attrsAt int64) error {
 	f.attributes[key] = nil
 	f.built += int64(len(text)+len(list)*jsonmeta.EntryBytes) + 16*int64(bytes.Count(text, []byte{','}))
 	if f.built <= f.memory.Room(f.structure()) { // otherwise neutral fails
-		attributes := make([]format.Attribute, len(list))
+		attributes := make([]schema.Attribute, len(list))
 		for i, e := range list {
-			attributes[i] = format.Attribute{Name: e.Key, Value: attributeValue(e.Value)}
+			attributes[i] = schema.Attribute{Name: e.Key, Value: attributeValue(e.Value)}
 		}
 		f.attributes[key] = attributes
 	}
@@ -155,7 +155,7 @@ func (f *parsed) readAttributes(text json.RawMessage, at, attrsAt int64) error {
 func (f *parsed) structure() int64 { return f.h.Graph.Size + f.h.Metadata.Size }
 
 // neutral returns the neutral graph, nil if there are no nodes, inputs and outputs.
-func (f *parsed) neutral() (*plan.Graph, error) {
+func (f *parsed) neutral() (*schema.Graph, error) {
 	ir := &f.ir
 	if len(ir.Nodes)+len(ir.Inputs)+len(ir.Outputs) == 0 {
 		return nil, nil
@@ -164,10 +164,10 @@ func (f *parsed) neutral() (*plan.Graph, error) {
 		return nil, wire.Error(formatName, "graph", f.h.Graph.Offset, err)
 	}
 	of := f.namer()
-	g := &plan.Graph{Inputs: of.values(ir.Inputs), Outputs: of.values(ir.Outputs), Nodes: make([]plan.Node, len(ir.Nodes))}
+	g := &schema.Graph{Inputs: of.values(ir.Inputs), Outputs: of.values(ir.Outputs), Nodes: make([]schema.Node, len(ir.Nodes))}
 	for i := range ir.Nodes {
 		from := &ir.Nodes[i]
-		g.Nodes[i] = plan.Node{Op: from.Op.String(), Inputs: of.names(from.Inputs, from.Params), Outputs: of.names(from.Outputs)}
+		g.Nodes[i] = schema.Node{Op: from.Op.String(), Inputs: of.names(from.Inputs, from.Params), Outputs: of.names(from.Outputs)}
 		if len(from.Attributes) > 0 {
 			g.Nodes[i].Attributes = f.attributes[sharedKey(from.Attributes)]
 		}
@@ -226,16 +226,16 @@ func (of namer) names(lists ...[]uint32) (names []string) {
 }
 
 // values returns the descriptions of graph inputs or outputs.
-func (of namer) values(ids []uint32) []format.ValueInfo {
-	var out []format.ValueInfo
+func (of namer) values(ids []uint32) []schema.ValueInfo {
+	var out []schema.ValueInfo
 	for _, id := range ids {
 		d := of(id)
-		v := format.ValueInfo{Name: d.Name, DType: d.DType}
+		v := schema.ValueInfo{Name: d.Name, DType: d.DType}
 		for _, size := range d.Shape {
 			if size == dynamicDim {
-				size = format.DynamicDim
+				size = schema.DynamicDim
 			}
-			v.Dims = append(v.Dims, format.Dim{Size: size})
+			v.Dims = append(v.Dims, schema.Dim{Size: size})
 		}
 		out = append(out, v)
 	}

@@ -8,35 +8,35 @@ import (
 	"slices"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// graphBuilder numbers the values of a plan's graph in the order of exporters, so that
+// graphBuilder numbers the values of a schema's graph in the order of exporters, so that
 // ids survive a copy: inputs of the graph, then inputs, params and outputs of each node.
-// Tensors keep the plan's order: numbering one also numbers those before it. What the
+// Tensors keep the schema's order: numbering one also numbers those before it. What the
 // layout cannot hold becomes a loss.
 type graphBuilder struct {
 	ir        *IR
-	p         *plan.Plan
+	p         *schema.Schema
 	version   uint32
-	losses    *plan.LossList
+	losses    *schema.LossList
 	tensors   map[string]int // plan indices, by name
 	next      int            // the first tensor without a number
 	ids       map[string]uint32
 	part      func() string   // the name of what is being numbered; nil after a loss
 	described map[uint32]bool // placeholders whose dtype and shape are known
-	objects   map[shared[format.Attribute]]json.RawMessage
+	objects   map[shared[schema.Attribute]]json.RawMessage
 }
 
-// buildIR returns the graph of a plan as an IR and adds its losses to l.
-func buildIR(p *plan.Plan, version int, l *plan.LossList) *IR {
+// buildIR returns the graph of a schema as an IR and adds its losses to l.
+func buildIR(p *schema.Schema, version int, l *schema.LossList) *IR {
 	b := graphBuilder{ir: &IR{}, p: p, version: uint32(version), losses: l}
 	if p.Graph != nil {
 		b.tensors, b.ids = make(map[string]int, len(p.Tensors)), make(map[string]uint32, len(p.Tensors))
-		b.described, b.objects = map[uint32]bool{}, map[shared[format.Attribute]]json.RawMessage{}
+		b.described, b.objects = map[uint32]bool{}, map[shared[schema.Attribute]]json.RawMessage{}
 		for i := range p.Tensors {
 			b.tensors[p.Tensors[i].Name] = i
 		}
@@ -56,7 +56,7 @@ func (b *graphBuilder) add(d Descriptor) uint32 {
 	return id
 }
 
-// constants numbers the first n tensors of the plan that have no number yet.
+// constants numbers the first n tensors of the schema that have no number yet.
 func (b *graphBuilder) constants(n int) {
 	for ; b.next < n; b.next++ {
 		t := &b.p.Tensors[b.next]
@@ -101,7 +101,7 @@ func (b *graphBuilder) list(what string, names []string) []uint32 {
 	return ids
 }
 
-func (b *graphBuilder) graph(g *format.Graph) {
+func (b *graphBuilder) graph(g *schema.Graph) {
 	if g.Name != "" {
 		b.label("graph name")
 	}
@@ -114,11 +114,11 @@ func (b *graphBuilder) graph(g *format.Graph) {
 }
 
 func (b *graphBuilder) label(what string) {
-	b.losses.Converted(format.LossLabel, what, "the format cannot hold it")
+	b.losses.Converted(schema.LossLabel, what, "the format cannot hold it")
 }
 
 // values numbers the inputs or outputs of the graph.
-func (b *graphBuilder) values(what string, list []format.ValueInfo) (ids []uint32) {
+func (b *graphBuilder) values(what string, list []schema.ValueInfo) (ids []uint32) {
 	if len(list) > maxIDs {
 		b.losses.Graph(what, tooMany(len(list), what))
 		return nil
@@ -138,13 +138,13 @@ func tooMany(n int, what string) error {
 }
 
 // describe sets the dtype and shape of a placeholder, unless it has them.
-func (b *graphBuilder) describe(id uint32, v *format.ValueInfo) {
+func (b *graphBuilder) describe(id uint32, v *schema.ValueInfo) {
 	var shape tensor.Shape
 	for k, dim := range v.Dims {
 		if dim.Symbol != "" {
 			b.label(fmt.Sprintf("%s dim %d (%s)", v.Name, k, dim.Symbol))
 		}
-		if dim.Symbol != "" || dim.Size == format.DynamicDim {
+		if dim.Symbol != "" || dim.Size == schema.DynamicDim {
 			dim.Size = dynamicDim
 		}
 		shape = append(shape, dim.Size)
@@ -162,13 +162,13 @@ func (b *graphBuilder) describe(id uint32, v *format.ValueInfo) {
 	case v.DType != tensor.Invalid && v.DType != dtypes[d.Code], v.DType == tensor.Invalid && v.Code != "",
 		v.Dims != nil && len(v.Dims) == 0, // looks like an unknown shape
 		len(shape) > 0 && !shape.Equal(d.Shape),
-		slices.ContainsFunc(v.Dims, func(dim format.Dim) bool { return dim.Size == dynamicDim }):
-		b.losses.Converted(format.LossValue, v.Name, "the format cannot hold its dtype or shape, or an earlier description or its tensor has another one")
+		slices.ContainsFunc(v.Dims, func(dim schema.Dim) bool { return dim.Size == dynamicDim }):
+		b.losses.Converted(schema.LossValue, v.Name, "the format cannot hold its dtype or shape, or an earlier description or its tensor has another one")
 	}
 }
 
 // node numbers the values of node i.
-func (b *graphBuilder) node(i int, n *format.Node) IRNode {
+func (b *graphBuilder) node(i int, n *schema.Node) IRNode {
 	out := IRNode{Attributes: b.object(i, n.Attributes)}
 	if n.Name != "" {
 		b.label(fmt.Sprintf("nodes[%d] name (%s)", i, n.Name))
@@ -205,7 +205,7 @@ func (b *graphBuilder) firstParam(op Op, inputs []string) int {
 
 // object returns the encoded attributes of node i. Shared attributes are encoded once,
 // unless they have losses.
-func (b *graphBuilder) object(i int, attributes []format.Attribute) json.RawMessage {
+func (b *graphBuilder) object(i int, attributes []schema.Attribute) json.RawMessage {
 	if len(attributes) == 0 {
 		return nil
 	}
@@ -213,9 +213,9 @@ func (b *graphBuilder) object(i int, attributes []format.Attribute) json.RawMess
 	if object, ok := b.objects[of]; ok {
 		return object
 	}
-	m := make(plan.Metadata, len(attributes))
+	m := make(schema.Metadata, len(attributes))
 	for j, a := range attributes {
-		m[j] = plan.Entry{Key: a.Name, Value: a.Value}
+		m[j] = schema.Entry{Key: a.Name, Value: a.Value}
 	}
 	out, err := jsonmeta.Marshal(m, jsonOptions)
 	if err == nil {
@@ -236,8 +236,8 @@ func (b *graphBuilder) object(i int, attributes []format.Attribute) json.RawMess
 	return nil
 }
 
-// checkIR checks that the caller's graph matches the plan and fits the layout.
-func checkIR(ir *IR, p *plan.Plan, version uint32) error {
+// checkIR checks that the caller's graph matches the schema and fits the layout.
+func checkIR(ir *IR, p *schema.Schema, version uint32) error {
 	names, left := map[string]bool{}, p.Tensors
 	for i := range ir.Tensors {
 		d := &ir.Tensors[i]
@@ -252,12 +252,12 @@ func checkIR(ir *IR, p *plan.Plan, version uint32) error {
 			continue
 		}
 		if len(left) == 0 || left[0].Name != d.Name || left[0].DType != d.DType || !left[0].Shape.Equal(d.Shape) || left[0].Size != d.Size {
-			return refuse("IR", format.ErrCorrupt, "constant %q is not the plan's next tensor", d.Name)
+			return refuse("IR", format.ErrCorrupt, "constant %q is not the schema's next tensor", d.Name)
 		}
 		left = left[1:]
 	}
 	if len(left) > 0 {
-		return refuse("IR", format.ErrCorrupt, "it lacks tensor %q of the plan", left[0].Name)
+		return refuse("IR", format.ErrCorrupt, "it lacks tensor %q of the schema", left[0].Name)
 	}
 	most := max(len(ir.Inputs), len(ir.Outputs))
 	for i := range ir.Nodes {

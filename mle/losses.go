@@ -4,13 +4,14 @@ import (
 	"fmt"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 	"github.com/weightmap/weightmap/tensor"
 )
 
 // Losses implements driver.Lossy.
-func (d fileFormat) Losses(p *plan.Plan, _ *plan.WriteOptions, l *plan.LossList) {
+func (d fileFormat) Losses(p *schema.Schema, _ *driver.WriteOptions, l *schema.LossList) {
 	o := &d.opts
 	if o.Quantized {
 		quantizedLosses(p, l)
@@ -26,14 +27,14 @@ func (d fileFormat) Losses(p *plan.Plan, _ *plan.WriteOptions, l *plan.LossList)
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
 		if o.Compression.lossy() && !o.Quantized && t.DType != tensor.Float32 {
-			l.Fixed(format.LossDType, t.Name, fmt.Errorf("%w: %v compresses float32, not %v", format.ErrUnsupported, o.Compression, t.TypeName()))
+			l.Fixed(schema.LossDType, t.Name, fmt.Errorf("%w: %v compresses float32, not %v", format.ErrUnsupported, o.Compression, t.TypeName()))
 		}
 		err := fits(t.Shape)
 		if t.Size == 0 {
 			err = fmt.Errorf("%w: shape %v has no elements, and size 0 means a placeholder", format.ErrUnsupported, t.Shape)
 		}
 		if err != nil {
-			l.Fixed(format.LossShape, t.Name, err)
+			l.Fixed(schema.LossShape, t.Name, err)
 		}
 	}
 }
@@ -53,11 +54,11 @@ func fits(shape tensor.Shape) error {
 
 // metadataLosses lists entries that are not JSON or that readers would refuse, and an
 // entry with the key of the tensor names but other contents.
-func metadataLosses(p *plan.Plan, l *plan.LossList) {
-	l.UniqueMetadata(p, func(_ int, e plan.Entry) error {
+func metadataLosses(p *schema.Schema, l *schema.LossList) {
+	l.UniqueMetadata(p, func(_ int, e schema.Entry) error {
 		switch {
 		case e.Key != namesKey:
-			_, err := jsonmeta.Marshal(plan.Metadata{e}, jsonOptions)
+			_, err := jsonmeta.Marshal(schema.Metadata{e}, jsonOptions)
 			return err
 		case !namesTensors(e.Value, p.Tensors):
 			return fmt.Errorf("%w: this key is reserved for the names of the tensors", format.ErrUnsupported)

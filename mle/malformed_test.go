@@ -286,7 +286,7 @@ func TestManySharedAttributes(t *testing.T) {
 	if used := allocatedBytes() - before; used > 128<<20 {
 		t.Errorf("%d bytes allocated", used)
 	}
-	var e *format.Error
+	var e *tensor.Error
 	if _, err := openBytes(build(2_000, 1), nil); !errors.Is(err, format.ErrLimit) || !errors.As(err, &e) || e.Field != "attributes" {
 		t.Errorf("%v, want ErrLimit of the attributes", err)
 	}

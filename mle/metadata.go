@@ -8,7 +8,7 @@ import (
 	"strconv"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
@@ -75,24 +75,24 @@ func eachName(list any, each func(name string) error) error {
 }
 
 // restore removes a list of names that matches the tensors.
-func restore(p *plan.Plan) {
-	p.Metadata = slices.DeleteFunc(p.Metadata, func(e plan.Entry) bool {
+func restore(p *schema.Schema) {
+	p.Metadata = slices.DeleteFunc(p.Metadata, func(e schema.Entry) bool {
 		return e.Key == namesKey && namesTensors(e.Value, p.Tensors)
 	})
 }
 
 // encodeMetadata returns the metadata object, nil for none. The names of all descriptors are in
 // the entry tensor_names, at the position of the caller's entry, else at the end.
-func encodeMetadata(m format.Metadata, all []Descriptor) []byte {
+func encodeMetadata(m schema.Metadata, all []Descriptor) []byte {
 	names := make([]string, len(all))
 	for i := range all {
 		names[i] = all[i].Name
 	}
 	m = slices.Clone(m)
-	if i := slices.IndexFunc(m, func(e format.Entry) bool { return e.Key == namesKey }); i >= 0 {
+	if i := slices.IndexFunc(m, func(e schema.Entry) bool { return e.Key == namesKey }); i >= 0 {
 		m[i].Value = names
 	} else if len(names) > 0 {
-		m = append(m, format.Entry{Key: namesKey, Value: names})
+		m = append(m, schema.Entry{Key: namesKey, Value: names})
 	}
 	if len(m) == 0 {
 		return nil

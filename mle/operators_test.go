@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -59,7 +60,7 @@ func TestConversionRenumbers(t *testing.T) {
 				for _, withIR := range []bool{false, true} {
 					b, err := rewritten(t, f, int(to), withIR)
 					if !ok {
-						var e *format.Error
+						var e *tensor.Error
 						if !errors.Is(err, format.ErrUnsupported) || !errors.As(err, &e) || !strings.Contains(e.Field, "nodes[0]") && e.Field != "node 0" {
 							t.Errorf("version %d to %d: code %d: %v, want a refusal of node 0", from, to, code, err)
 						}
@@ -81,7 +82,7 @@ func TestConversionRenumbers(t *testing.T) {
 // rewritten returns a copy of the file, written from its IR or the neutral graph.
 func rewritten(t *testing.T, f *File, version int, withIR bool) ([]byte, error) {
 	t.Helper()
-	p, err := format.PlanOf(f.Model)
+	p, err := f.Schema()
 	expect.OK(t, err)
 	o := &WriteOptions{Version: version}
 	if withIR {
@@ -106,14 +107,14 @@ func firstOp(b []byte) uint16 {
 	return le.Uint16(graph[144+56*int(le.Uint32(graph[4:])):])
 }
 
-// operandPlan returns a plan with constants a, b and c and a graph of the given inputs and nodes.
-func operandPlan(inputs []string, nodes ...format.Node) *format.Plan {
-	p := &format.Plan{Graph: &format.Graph{Nodes: nodes}}
+// operandPlan returns a schema with constants a, b and c and a graph of the given inputs and nodes.
+func operandPlan(inputs []string, nodes ...schema.Node) *schema.Schema {
+	p := &schema.Schema{Graph: &schema.Graph{Nodes: nodes}}
 	for _, name := range []string{"a", "b", "c"} {
 		p.Tensors = append(p.Tensors, tensor.Info{Name: name, DType: tensor.Float32, Shape: tensor.Shape{1}})
 	}
 	for _, name := range inputs {
-		p.Graph.Inputs = append(p.Graph.Inputs, format.ValueInfo{Name: name, DType: tensor.Float32, Dims: format.FixedDims(1)})
+		p.Graph.Inputs = append(p.Graph.Inputs, schema.ValueInfo{Name: name, DType: tensor.Float32, Dims: schema.FixedDims(1)})
 	}
 	return p
 }
@@ -144,7 +145,7 @@ func TestOperandsAndParams(t *testing.T) {
 			if version == 1 && (tt.op == "Concat" || tt.op == "MultiHeadAttention") {
 				continue
 			}
-			p := operandPlan(tt.graphInputs, format.Node{Op: tt.op, Inputs: tt.takes, Outputs: []string{"y"}})
+			p := operandPlan(tt.graphInputs, schema.Node{Op: tt.op, Inputs: tt.takes, Outputs: []string{"y"}})
 			f := mustOpen(t, written(t, p, &WriteOptions{Version: version}), nil)
 			first := nodeOperands(f)[0]
 			if diff := cmp.Diff([][]string{tt.inputs, tt.params}, [][]string{first.Inputs, first.Params}, equateEmpty); diff != "" {
@@ -162,10 +163,10 @@ func TestOperandsAndParams(t *testing.T) {
 // that tensors keep their order.
 func TestNumberingIsThatOfExporters(t *testing.T) {
 	p := operandPlan(nil,
-		format.Node{Op: "Linear", Inputs: []string{"x", "a", "c"}, Outputs: []string{"h"}},
-		format.Node{Op: "ReLU", Inputs: []string{"h"}, Outputs: []string{"y"}})
-	p.Graph.Inputs = []format.ValueInfo{{Name: "x"}, {Name: "x"}}
-	p.Graph.Outputs = []format.ValueInfo{{Name: "y", DType: tensor.Int8, Dims: format.FixedDims(7)}, {Name: "b"}}
+		schema.Node{Op: "Linear", Inputs: []string{"x", "a", "c"}, Outputs: []string{"h"}},
+		schema.Node{Op: "ReLU", Inputs: []string{"h"}, Outputs: []string{"y"}})
+	p.Graph.Inputs = []schema.ValueInfo{{Name: "x"}, {Name: "x"}}
+	p.Graph.Outputs = []schema.ValueInfo{{Name: "y", DType: tensor.Int8, Dims: schema.FixedDims(7)}, {Name: "b"}}
 	p.Tensors = append(p.Tensors, tensor.Info{Name: "unused", DType: tensor.Int8, Shape: tensor.Shape{3}})
 	f := mustOpen(t, written(t, p, &WriteOptions{}), nil)
 	all := f.IR().Tensors

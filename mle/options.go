@@ -43,8 +43,8 @@ type WriteOptions struct {
 	Key []byte
 	// Signer signs the file; WriteOptions.Time is the time of signing.
 	Signer ed25519.PrivateKey
-	// IR is written instead of Plan.Graph, with the same ids, and with placeholders
-	// at the same positions. Its constants must be the plan's tensors, in the same
+	// IR is written instead of Schema.Graph, with the same ids, and with placeholders
+	// at the same positions. Its constants must be the schema's tensors, in the same
 	// order, with the same names, dtypes and shapes. The writer sets the offsets,
 	// sizes and dtype codes of constants.
 	IR *IR

@@ -12,7 +12,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/seal"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
@@ -29,12 +29,12 @@ type parsed struct {
 	head                    []byte // the first 144 bytes: the header, and more if it is shorter
 	meta, graph, table, sig []byte // the sections metadata, graph, compression and signature; nil if missing
 
-	metadata                   plan.Metadata
+	metadata                   schema.Metadata
 	ir                         IR
 	constants, nameBytes, dims int                                 // numbers and bytes of constants, their names and their dims
 	end                        int64                               // of the last tensor in the uncompressed weights
 	beyond                     int                                 // number of ids without descriptor
-	attributes                 map[shared[byte]][]format.Attribute // while opening
+	attributes                 map[shared[byte]][]schema.Attribute // while opening
 	overlap                    int64                               // bytes of attributes, each shared text once
 	built                      int64                               // bytes of memory for the neutral graph
 	comp                       compression                         // MethodNone without the section

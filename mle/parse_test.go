@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/corpus"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/memory"
@@ -27,10 +28,10 @@ func mustOpen(t testing.TB, b []byte, o *format.Options) *File {
 // checkGolden checks the graph and the metadata of all variants of plainGolden.
 func checkGolden(t *testing.T, f *File) {
 	t.Helper()
-	wantGraph := &format.Graph{
-		Inputs:  []format.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: format.FixedDims(1, 3)}},
-		Outputs: []format.ValueInfo{{Name: "y", DType: tensor.Float32, Dims: format.FixedDims(1, 2)}},
-		Nodes: []format.Node{{Op: "Linear", Inputs: []string{"x", "w", "b"}, Outputs: []string{"y"}, Attributes: []format.Attribute{
+	wantGraph := &schema.Graph{
+		Inputs:  []schema.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: schema.FixedDims(1, 3)}},
+		Outputs: []schema.ValueInfo{{Name: "y", DType: tensor.Float32, Dims: schema.FixedDims(1, 2)}},
+		Nodes: []schema.Node{{Op: "Linear", Inputs: []string{"x", "w", "b"}, Outputs: []string{"y"}, Attributes: []schema.Attribute{
 			{Name: "alpha", Value: 0.5}, {Name: "axes", Value: []int64{1, 2}},
 		}}},
 	}
@@ -38,7 +39,7 @@ func checkGolden(t *testing.T, f *File) {
 	if diff := cmp.Diff(wantGraph, g, equateEmpty); err != nil || diff != "" {
 		t.Error(err, diff)
 	}
-	wantMeta := format.Metadata{{Key: "model_name", Value: "m"}, {Key: "tensor_names", Value: json.RawMessage(`["w","x","b","y"]`)}}
+	wantMeta := schema.Metadata{{Key: "model_name", Value: "m"}, {Key: "tensor_names", Value: json.RawMessage(`["w","x","b","y"]`)}}
 	expect.Equal(t, wantMeta, expect.Got(t, f.Metadata))
 }
 
@@ -120,7 +121,7 @@ func TestSparseIDs(t *testing.T) {
 	graph, err := f.Graph()
 	expect.OK(t, err)
 	// Ids 2, 5, 8 are descriptors 0, 1, 2.
-	want := []format.Node{
+	want := []schema.Node{
 		{Op: "Linear", Inputs: []string{"tensor_1", "tensor_0", "tensor_2"}, Outputs: []string{"value_6"}},
 		{Op: "ReLU", Inputs: []string{"value_6"}, Outputs: []string{"value_9"}},
 	}
@@ -153,7 +154,7 @@ func TestStructureLimit(t *testing.T) {
 		le.PutUint64(b[pos:], v)
 	}
 	fixHeader(b)
-	var e *format.Error
+	var e *tensor.Error
 	if _, err := openReaderAt(corpus.Beginning(b), headerText+size+144, nil); !errors.Is(err, format.ErrLimit) || !errors.As(err, &e) || e.Field != "header" {
 		t.Error(err)
 	}

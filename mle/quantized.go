@@ -10,7 +10,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 	codecs "github.com/weightmap/weightmap/internal/codec"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -19,8 +19,8 @@ import (
 // ones: a number that differs from its neighbors takes 41 bytes.
 const mostExact = 1 << 20
 
-// asFloats returns the plan that readers of the file see: quantized tensors are float32.
-func asFloats(p *plan.Plan) *plan.Plan {
+// asFloats returns the schema that readers of the file see: quantized tensors are float32.
+func asFloats(p *schema.Schema) *schema.Schema {
 	out := *p
 	out.Tensors = slices.Clone(p.Tensors)
 	for i := range out.Tensors {
@@ -60,15 +60,15 @@ func zeroByte(t *tensor.Info, channel int) int64 {
 }
 
 // quantizedLosses lists the tensors that a file with quantized tensors cannot hold.
-func quantizedLosses(p *plan.Plan, l *plan.LossList) {
+func quantizedLosses(p *schema.Schema, l *schema.LossList) {
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
 		switch {
 		case t.Quant != nil || t.DType == tensor.Float32 && t.Size <= 4*mostExact:
 		case t.DType == tensor.Float32:
-			l.Fixed(format.LossDType, t.Name, fmt.Errorf("%w: next to quantized tensors MLE stores float32 tensors of at most %d elements", format.ErrUnsupported, mostExact))
+			l.Fixed(schema.LossDType, t.Name, fmt.Errorf("%w: next to quantized tensors MLE stores float32 tensors of at most %d elements", format.ErrUnsupported, mostExact))
 		default:
-			l.Fixed(format.LossDType, t.Name, fmt.Errorf("%w: next to quantized tensors MLE stores only float32, not %s", format.ErrUnsupported, t.TypeName()))
+			l.Fixed(schema.LossDType, t.Name, fmt.Errorf("%w: next to quantized tensors MLE stores only float32, not %s", format.ErrUnsupported, t.TypeName()))
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -17,7 +18,7 @@ import (
 func TestQuantized(t *testing.T) {
 	rows := &tensor.Quantization{Axis: 0, Scales: []float32{0.5, 1e-6}}
 	one := &tensor.Quantization{Axis: tensor.PerTensor, Scales: []float32{2}, ZeroPoints: []int32{7}}
-	p := &format.Plan{Tensors: []tensor.Info{
+	p := &schema.Schema{Tensors: []tensor.Info{
 		{Name: "rows", DType: tensor.Int8, Shape: tensor.Shape{2, 3}, Quant: rows}, {Name: "v", DType: tensor.Float32, Shape: tensor.Shape{7}},
 		{Name: "u", DType: tensor.Uint8, Shape: tensor.Shape{2}, Quant: one}, {Name: "ones", DType: tensor.Float32, Shape: tensor.Shape{20}},
 	}}
@@ -55,11 +56,11 @@ func TestQuantizedRefused(t *testing.T) {
 		"int8 without scale":  {Name: "w", DType: tensor.Int8, Shape: tensor.Shape{2}},
 		"too much to keep":    {Name: "w", DType: tensor.Float32, Shape: tensor.Shape{mostExact + 1}},
 	} {
-		expect.Refused(t, format.ErrUnsupported, name)(newWriter(io.Discard, &format.Plan{Tensors: []tensor.Info{info}}, &WriteOptions{Quantized: true}))
+		expect.Refused(t, format.ErrUnsupported, name)(newWriter(io.Discard, &schema.Schema{Tensors: []tensor.Info{info}}, &WriteOptions{Quantized: true}))
 	}
 	large := tensor.Info{Name: "w", DType: tensor.Int8, Shape: tensor.Shape{2, mostExact}, Quant: &tensor.Quantization{Axis: 0, Scales: []float32{1, 1}}}
-	w, err := newWriter(io.Discard, &format.Plan{Tensors: []tensor.Info{large}}, &WriteOptions{Quantized: true})
+	w, err := newWriter(io.Discard, &schema.Schema{Tensors: []tensor.Info{large}}, &WriteOptions{Quantized: true})
 	expect.OK(t, err)
 	w.Abort()
-	expect.Refused(t, format.ErrOption, "compressed as well")(newWriter(io.Discard, &format.Plan{}, &WriteOptions{Quantized: true, Compression: MethodZstd}))
+	expect.Refused(t, format.ErrOption, "compressed as well")(newWriter(io.Discard, &schema.Schema{}, &WriteOptions{Quantized: true, Compression: MethodZstd}))
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 )
 
@@ -36,7 +36,7 @@ func (fileFormat) Detect(head []byte, _ int64) bool {
 
 // Layout implements driver.Layouter. Version 2 does not stream, since its header has
 // checksums of the sections.
-func (d fileFormat) Layout(p *plan.Plan, o *plan.WriteOptions) (*driver.Layout, error) {
+func (d fileFormat) Layout(p *schema.Schema, o *driver.WriteOptions) (*driver.Layout, error) {
 	return &driver.Layout{
 		Encode:  func(t driver.Target) (driver.Encoder, error) { return encode(t, p, o, d.opts) },
 		Streams: d.opts.Version == 1, Ordered: d.opts.Quantized || d.opts.Compression != MethodNone, Secret: d.opts.Key != nil,
@@ -44,7 +44,7 @@ func (d fileFormat) Layout(p *plan.Plan, o *plan.WriteOptions) (*driver.Layout, 
 }
 
 // Configure implements driver.Configurable.
-func (d fileFormat) Configure(own any, s *plan.Storage) (driver.Driver, error) {
+func (d fileFormat) Configure(own any, s *driver.Storage) (driver.Driver, error) {
 	o, err := driver.OwnOptions(formatName, own, d.opts, (*WriteOptions).common)
 	if err != nil {
 		return nil, err

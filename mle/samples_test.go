@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	_ "github.com/weightmap/weightmap/mle/brotli"
 	"github.com/weightmap/weightmap/tensor"
@@ -33,10 +34,10 @@ var testKey = []byte("0123456789abcdef0123456789ABCDEF")
 
 var testSigner = ed25519.NewKeyFromSeed([]byte("weightmap test seed, 32 bytes ok"))
 
-// floatPlan returns a plan of float32 tensors, which every method can store.
-func floatPlan() *format.Plan {
-	return &format.Plan{
-		Metadata: format.Metadata{
+// floatPlan returns a schema of float32 tensors, which every method can store.
+func floatPlan() *schema.Schema {
+	return &schema.Schema{
+		Metadata: schema.Metadata{
 			{Key: "model_name", Value: "Größe \"q\" <&>"}, {Key: "n", Value: int64(-3)}, {Key: "x", Value: json.Number("1.50")},
 			{Key: "list", Value: json.RawMessage(`[1, 2, {"a": null}]`)}, {Key: "yes", Value: true}, {Key: "nothing", Value: nil},
 		},
@@ -46,12 +47,12 @@ func floatPlan() *format.Plan {
 			{Name: "scale", DType: tensor.Float32, Shape: tensor.Shape{}},
 			{Name: "fc2.weight", DType: tensor.Float32, Shape: tensor.Shape{3, 5, 1, 1, 1, 1, 1, 1}},
 		},
-		Graph: &format.Graph{
-			Inputs:  []format.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: []format.Dim{{Size: format.DynamicDim}, {Size: 7}}}},
-			Outputs: []format.ValueInfo{{Name: "y", DType: tensor.Float32, Dims: format.FixedDims(1, 3)}},
-			Nodes: []format.Node{
+		Graph: &schema.Graph{
+			Inputs:  []schema.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: []schema.Dim{{Size: schema.DynamicDim}, {Size: 7}}}},
+			Outputs: []schema.ValueInfo{{Name: "y", DType: tensor.Float32, Dims: schema.FixedDims(1, 3)}},
+			Nodes: []schema.Node{
 				{Op: "Linear", Inputs: []string{"x", "fc1.weight", "fc1.bias"}, Outputs: []string{"h"}},
-				{Op: "Mul", Inputs: []string{"scale", "h"}, Outputs: []string{"h2"}, Attributes: []format.Attribute{
+				{Op: "Mul", Inputs: []string{"scale", "h"}, Outputs: []string{"h2"}, Attributes: []schema.Attribute{
 					{Name: "alpha", Value: 0.25}, {Name: "axes", Value: []int64{0, -1}}, {Name: "mode", Value: "same"},
 					{Name: "flag", Value: false}, {Name: "k", Value: int64(3)}, {Name: "f", Value: []float64{1, 0.5}},
 					{Name: "s", Value: []string{"a", "b"}}, {Name: "any", Value: json.RawMessage(`{"a":[]}`)},
@@ -62,8 +63,8 @@ func floatPlan() *format.Plan {
 	}
 }
 
-// mixedPlan returns a plan with every dtype.
-func mixedPlan() *format.Plan {
+// mixedPlan returns a schema with every dtype.
+func mixedPlan() *schema.Schema {
 	p := floatPlan()
 	p.Tensors = append(p.Tensors,
 		tensor.Info{Name: "half", DType: tensor.Float16, Shape: tensor.Shape{9}},

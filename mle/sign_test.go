@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/formattest"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/corpus"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
@@ -24,8 +25,8 @@ import (
 
 var testTime = time.Unix(1700000000, 0)
 
-// written returns the file of a plan with the data of formattest.Fill.
-func written(t testing.TB, p *format.Plan, o *WriteOptions) []byte {
+// written returns the file of a schema with the data of formattest.Fill.
+func written(t testing.TB, p *schema.Schema, o *WriteOptions) []byte {
 	t.Helper()
 	var data [][]byte
 	for _, info := range p.Tensors {
@@ -34,8 +35,8 @@ func written(t testing.TB, p *format.Plan, o *WriteOptions) []byte {
 	return writtenWith(t, p, o, data...)
 }
 
-// writtenWith returns the file of a plan with the given data of its tensors.
-func writtenWith(t testing.TB, p *format.Plan, o *WriteOptions, data ...[]byte) []byte {
+// writtenWith returns the file of a schema with the given data of its tensors.
+func writtenWith(t testing.TB, p *schema.Schema, o *WriteOptions, data ...[]byte) []byte {
 	t.Helper()
 	own := *o
 	if own.Time.IsZero() {
@@ -234,7 +235,7 @@ func TestSignatureByHand(t *testing.T) {
 	at := int(le.Uint64(b[64:]))
 	expect.Equal(t, signatureOf(b[:at], testSigner), b[at:])
 	f := mustOpen(t, b, nil)
-	wantSig := &format.Signature{Algorithm: "Ed25519", PublicKey: crypto.PublicKey(trusted(testSigner)), Timestamp: 1700000000}
+	wantSig := &schema.Signature{Algorithm: "Ed25519", PublicKey: crypto.PublicKey(trusted(testSigner)), Timestamp: 1700000000}
 	expect.Equal(t, wantSig, f.Signature())
 }
 

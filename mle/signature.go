@@ -8,6 +8,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/schema"
 )
 
 // Offsets in the signature section.
@@ -19,11 +20,11 @@ const (
 )
 
 // signer returns the signer that the file claims, nil for an unsigned file.
-func (f *parsed) signer() *driver.Signature {
+func (f *parsed) signer() *schema.Signature {
 	if f.sig == nil {
 		return nil
 	}
-	return &driver.Signature{
+	return &schema.Signature{
 		Algorithm: "Ed25519",
 		PublicKey: ed25519.PublicKey(bytes.Clone(f.sig[sigKey:sigBytes])),
 		Timestamp: int64(binary.LittleEndian.Uint64(f.sig[sigTime:])),

@@ -101,7 +101,7 @@ func (w *plainWeights) Finish() error {
 	return w.encoder.Finish()
 }
 
-// streamedWeights compresses all weights in one piece, in the order of the plan.
+// streamedWeights compresses all weights in one piece, in the order of the schema.
 type streamedWeights struct {
 	*encoder
 	w io.WriteCloser
@@ -127,7 +127,7 @@ func (w *streamedWeights) Finish() error {
 	return w.encoder.Finish()
 }
 
-// chunkedWeights compresses tensors in chunks, several at a time, in the order of the plan.
+// chunkedWeights compresses tensors in chunks, several at a time, in the order of the schema.
 type chunkedWeights struct {
 	*encoder
 	buf []byte

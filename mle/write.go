@@ -8,7 +8,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/codec/lz4"
 	"github.com/weightmap/weightmap/internal/save"
 	"github.com/weightmap/weightmap/internal/seal"
@@ -19,7 +19,7 @@ import (
 // Create starts writing a file to path. It writes a temporary file, which replaces an
 // old file on Close. Nil options work. To a stream ([format.NewWriter], with these options as Format),
 // a version 2 file is buffered first (see Spool), since its header has checksums of the sections.
-func Create(path string, p *format.Plan, o *WriteOptions) (*format.Writer, error) {
+func Create(path string, p *schema.Schema, o *WriteOptions) (*format.Writer, error) {
 	o = cmp.Or(o, new(WriteOptions))
 	return format.With(fileFormat{*o}).Create(path, p, &o.WriteOptions)
 }
@@ -29,9 +29,9 @@ func refuse(field string, sentinel error, text string, args ...any) error {
 	return wire.Refuse(formatName, field, "%w: %w", sentinel, fmt.Errorf(text, args...))
 }
 
-// encode checks the options and the plan and starts a file. own has the options of this
+// encode checks the options and the schema and starts a file. own has the options of this
 // format.
-func encode(t driver.Target, p *plan.Plan, o *plan.WriteOptions, own WriteOptions) (driver.Encoder, error) {
+func encode(t driver.Target, p *schema.Schema, o *driver.WriteOptions, own WriteOptions) (driver.Encoder, error) {
 	if err := own.check(); err != nil {
 		return nil, err
 	}
@@ -54,10 +54,10 @@ func encode(t driver.Target, p *plan.Plan, o *plan.WriteOptions, own WriteOption
 // encoder writes one file, except for the tensors.
 type encoder struct {
 	t    driver.Target
-	base *plan.WriteOptions
+	base *driver.WriteOptions
 	o    *WriteOptions
-	plan *plan.Plan    // as readers see it
-	from []tensor.Info // the tensors that the caller writes
+	plan *schema.Schema // as readers see it
+	from []tensor.Info  // the tensors that the caller writes
 
 	h       Header
 	meta    []byte
@@ -89,7 +89,7 @@ func (e *encoder) layout() error {
 	}
 	ir := e.o.IR
 	if ir == nil {
-		ir = buildIR(e.plan, e.o.Version, &plan.LossList{})
+		ir = buildIR(e.plan, e.o.Version, &schema.LossList{})
 	} else if err := checkIR(ir, e.plan, uint32(e.o.Version)); err != nil {
 		return err
 	}

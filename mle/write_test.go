@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/formattest"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 	"github.com/weightmap/weightmap/tensor"
@@ -21,14 +22,14 @@ import (
 
 // TestLayout checks the bytes of a written file, without the reader.
 func TestLayout(t *testing.T) {
-	p := &format.Plan{
-		Metadata: format.Metadata{{Key: "a", Value: int64(1)}},
+	p := &schema.Schema{
+		Metadata: schema.Metadata{{Key: "a", Value: int64(1)}},
 		Tensors: []tensor.Info{
 			{Name: "w", DType: tensor.Float32, Shape: tensor.Shape{2, 3}}, {Name: "h", DType: tensor.Float16, Shape: tensor.Shape{3}},
 		},
-		Graph: &format.Graph{
-			Inputs: []format.ValueInfo{{Name: "x", DType: tensor.Int32, Dims: []format.Dim{{Symbol: "batch"}, {Size: 3}}}},
-			Nodes:  []format.Node{{Op: "Linear", Inputs: []string{"x", "w", "h"}, Outputs: []string{"y"}, Attributes: []format.Attribute{{Name: "k", Value: int64(2)}}}},
+		Graph: &schema.Graph{
+			Inputs: []schema.ValueInfo{{Name: "x", DType: tensor.Int32, Dims: []schema.Dim{{Symbol: "batch"}, {Size: 3}}}},
+			Nodes:  []schema.Node{{Op: "Linear", Inputs: []string{"x", "w", "h"}, Outputs: []string{"y"}, Attributes: []schema.Attribute{{Name: "k", Value: int64(2)}}}},
 		},
 	}
 	want := &gFile{
@@ -53,29 +54,29 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-// one returns a plan with one tensor.
-func one(d tensor.DType, shape ...int64) *format.Plan {
-	return &format.Plan{Tensors: []tensor.Info{{Name: "t", DType: d, Shape: shape}}}
+// one returns a schema with one tensor.
+func one(d tensor.DType, shape ...int64) *schema.Schema {
+	return &schema.Schema{Tensors: []tensor.Info{{Name: "t", DType: d, Shape: shape}}}
 }
 
-func graphOf(n format.Node) *format.Plan {
+func graphOf(n schema.Node) *schema.Schema {
 	p := one(tensor.Float32, 1)
-	p.Graph = &format.Graph{Nodes: []format.Node{n}}
+	p.Graph = &schema.Graph{Nodes: []schema.Node{n}}
 	return p
 }
 
-func metaOf(v any) *format.Plan {
-	return &format.Plan{Metadata: format.Metadata{{Key: "a", Value: v}}}
+func metaOf(v any) *schema.Schema {
+	return &schema.Schema{Metadata: schema.Metadata{{Key: "a", Value: v}}}
 }
 
 func TestWriterRefuses(t *testing.T) {
 	seventeen := slices.Repeat([]string{"v"}, 17)
-	attr := func(v any) *format.Plan {
-		return graphOf(format.Node{Op: "Add", Attributes: []format.Attribute{{Name: "a", Value: v}}})
+	attr := func(v any) *schema.Schema {
+		return graphOf(schema.Node{Op: "Add", Attributes: []schema.Attribute{{Name: "a", Value: v}}})
 	}
 	tests := []struct {
 		name string
-		plan *format.Plan
+		plan *schema.Schema
 		o    WriteOptions
 		want error
 	}{
@@ -92,30 +93,30 @@ func TestWriterRefuses(t *testing.T) {
 		{"lz4 beyond one block", one(tensor.Float32, 1<<29), WriteOptions{Compression: MethodLZ4}, format.ErrLimit},
 		{"encrypted beyond the cipher", one(tensor.Float32, 1<<31, 1<<5), WriteOptions{Key: testKey}, format.ErrLimit},
 		{"beyond any file", one(tensor.Float32, 1<<31, 1<<29), WriteOptions{}, format.ErrLimit},
-		{"unknown operator", graphOf(format.Node{Op: "Gemm"}), WriteOptions{}, format.ErrUnsupported},
-		{"operator with a leading 0", graphOf(format.Node{Op: "07"}), WriteOptions{}, format.ErrUnsupported},
-		{"operator with the code of another", graphOf(format.Node{Op: "1"}), WriteOptions{}, format.ErrUnsupported},
-		{"operator beyond 16 bits", graphOf(format.Node{Op: "65536"}), WriteOptions{}, format.ErrUnsupported},
-		{"17 inputs", graphOf(format.Node{Op: "Add", Inputs: seventeen}), WriteOptions{}, format.ErrLimit},
-		{"empty value name", graphOf(format.Node{Op: "Add", Inputs: []string{""}}), WriteOptions{}, format.ErrPlan},
+		{"unknown operator", graphOf(schema.Node{Op: "Gemm"}), WriteOptions{}, format.ErrUnsupported},
+		{"operator with a leading 0", graphOf(schema.Node{Op: "07"}), WriteOptions{}, format.ErrUnsupported},
+		{"operator with the code of another", graphOf(schema.Node{Op: "1"}), WriteOptions{}, format.ErrUnsupported},
+		{"operator beyond 16 bits", graphOf(schema.Node{Op: "65536"}), WriteOptions{}, format.ErrUnsupported},
+		{"17 inputs", graphOf(schema.Node{Op: "Add", Inputs: seventeen}), WriteOptions{}, format.ErrLimit},
+		{"empty value name", graphOf(schema.Node{Op: "Add", Inputs: []string{""}}), WriteOptions{}, format.ErrSchema},
 		{"attribute NaN", attr(math.NaN()), WriteOptions{}, format.ErrUnsupported},
 		{"attribute of another type", attr(struct{}{}), WriteOptions{}, format.ErrUnsupported},
-		{"metadata twice", &format.Plan{Metadata: format.Metadata{{Key: "a", Value: true}, {Key: "a", Value: true}}}, WriteOptions{}, format.ErrCorrupt},
-		{"metadata key with NUL", &format.Plan{Metadata: format.Metadata{{Key: "a\x00", Value: true}}}, WriteOptions{}, format.ErrCorrupt},
+		{"metadata twice", &schema.Schema{Metadata: schema.Metadata{{Key: "a", Value: true}, {Key: "a", Value: true}}}, WriteOptions{}, format.ErrCorrupt},
+		{"metadata key with NUL", &schema.Schema{Metadata: schema.Metadata{{Key: "a\x00", Value: true}}}, WriteOptions{}, format.ErrCorrupt},
 		{"metadata 1,001 deep", metaOf(json.RawMessage(strings.Repeat("[", 1000) + strings.Repeat("]", 1000))), WriteOptions{}, format.ErrCorrupt},
 		{"metadata of broken JSON", metaOf(json.RawMessage(`}`)), WriteOptions{}, format.ErrUnsupported},
 		{"IR without the tensor", one(tensor.Float32, 1), WriteOptions{IR: &IR{}}, format.ErrCorrupt},
-		{"IR of another tensor", &format.Plan{}, WriteOptions{IR: &IR{Tensors: []Descriptor{{Name: "t", Size: 4, DType: tensor.Float32}}}}, format.ErrCorrupt},
-		{"IR with a name twice", &format.Plan{}, WriteOptions{IR: &IR{Tensors: []Descriptor{{Name: "t"}, {Name: "t"}}}}, format.ErrCorrupt},
-		{"IR with an operator of version 1", &format.Plan{}, WriteOptions{IR: &IR{Nodes: []IRNode{{Op: onlyV1 + 15}}}}, format.ErrUnsupported},
-		{"IR with 17 ids", &format.Plan{}, WriteOptions{IR: &IR{Nodes: []IRNode{{Params: make([]uint32, 17)}}}}, format.ErrLimit},
+		{"IR of another tensor", &schema.Schema{}, WriteOptions{IR: &IR{Tensors: []Descriptor{{Name: "t", Size: 4, DType: tensor.Float32}}}}, format.ErrCorrupt},
+		{"IR with a name twice", &schema.Schema{}, WriteOptions{IR: &IR{Tensors: []Descriptor{{Name: "t"}, {Name: "t"}}}}, format.ErrCorrupt},
+		{"IR with an operator of version 1", &schema.Schema{}, WriteOptions{IR: &IR{Nodes: []IRNode{{Op: onlyV1 + 15}}}}, format.ErrUnsupported},
+		{"IR with 17 ids", &schema.Schema{}, WriteOptions{IR: &IR{Nodes: []IRNode{{Params: make([]uint32, 17)}}}}, format.ErrLimit},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.o.Spool = format.SpoolMemory
 			_, err := newWriter(io.Discard, tt.plan, &tt.o)
-			if !errors.Is(err, tt.want) || !errors.Is(err, format.ErrPlan) {
-				t.Errorf("%v, want ErrPlan and %v", err, tt.want)
+			if !errors.Is(err, tt.want) || !errors.Is(err, format.ErrSchema) {
+				t.Errorf("%v, want ErrSchema and %v", err, tt.want)
 			}
 			if err != nil && !strings.HasPrefix(err.Error(), "mle: ") {
 				t.Errorf("%v: begins with something else than the format", err)
@@ -180,7 +181,7 @@ func TestAttributeTypes(t *testing.T) {
 		if want == nil {
 			want = tt.write
 		}
-		raw, err := jsonmeta.Marshal(format.Metadata{{Key: "a", Value: tt.write}}, jsonOptions)
+		raw, err := jsonmeta.Marshal(schema.Metadata{{Key: "a", Value: tt.write}}, jsonOptions)
 		if err != nil {
 			t.Errorf("%v: %v", tt.write, err)
 			continue
@@ -190,7 +191,7 @@ func TestAttributeTypes(t *testing.T) {
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
 			t.Errorf("%s: %v %s", raw, err, diff)
 		}
-		again, err := jsonmeta.Marshal(format.Metadata{{Key: "a", Value: got}}, jsonOptions)
+		again, err := jsonmeta.Marshal(schema.Metadata{{Key: "a", Value: got}}, jsonOptions)
 		if diff := cmp.Diff(string(raw), string(again)); err != nil || diff != "" {
 			t.Errorf("written again: %v %s", err, diff)
 		}
@@ -201,10 +202,10 @@ func TestAttributeTypes(t *testing.T) {
 // memory of one object when reading, writing and listing losses.
 func TestSharedAttributesOnce(t *testing.T) {
 	const nodes, size = 1000, 128 << 10
-	attributes := []format.Attribute{{Name: "a", Value: strings.Repeat("x", size)}}
-	plan := &format.Plan{Graph: &format.Graph{Inputs: []format.ValueInfo{{Name: "x", DType: tensor.Float32}}}}
+	attributes := []schema.Attribute{{Name: "a", Value: strings.Repeat("x", size)}}
+	plan := &schema.Schema{Graph: &schema.Graph{Inputs: []schema.ValueInfo{{Name: "x", DType: tensor.Float32}}}}
 	for range nodes {
-		plan.Graph.Nodes = append(plan.Graph.Nodes, format.Node{Op: "ReLU", Inputs: []string{"x"}, Outputs: []string{"x"}, Attributes: attributes})
+		plan.Graph.Nodes = append(plan.Graph.Nodes, schema.Node{Op: "ReLU", Inputs: []string{"x"}, Outputs: []string{"x"}, Attributes: attributes})
 	}
 	before := allocatedBytes()
 	b := written(t, plan, &WriteOptions{})
@@ -213,7 +214,7 @@ func TestSharedAttributesOnce(t *testing.T) {
 	defer f.Close()
 	g, err := f.Graph()
 	expect.OK(t, err)
-	again := written(t, &format.Plan{Graph: g, Metadata: expect.Got(t, f.Metadata)}, &WriteOptions{})
+	again := written(t, &schema.Schema{Graph: g, Metadata: expect.Got(t, f.Metadata)}, &WriteOptions{})
 	if used := allocatedBytes() - before; used > 32<<20 {
 		t.Errorf("%d bytes allocated", used)
 	}
@@ -235,7 +236,7 @@ func TestNoTensors(t *testing.T) {
 			if m == MethodNone {
 				o.Chunked = false
 			}
-			f := mustOpen(t, written(t, &format.Plan{}, &o), &format.Options{Key: testKey})
+			f := mustOpen(t, written(t, &schema.Schema{}, &o), &format.Options{Key: testKey})
 			if err := verify(f); err != nil || f.Len() != 0 {
 				t.Errorf("%v %+v: %v", m, o, err)
 			}
@@ -246,31 +247,31 @@ func TestNoTensors(t *testing.T) {
 // TestLosses checks the losses of values that descriptors cannot hold, and of metadata
 // with the key of the tensor names.
 func TestLosses(t *testing.T) {
-	input := func(v format.ValueInfo) *format.Plan {
-		return &format.Plan{
+	input := func(v schema.ValueInfo) *schema.Schema {
+		return &schema.Schema{
 			Tensors: []tensor.Info{{Name: "w", DType: tensor.Float32, Shape: tensor.Shape{2}}},
-			Graph:   &format.Graph{Inputs: []format.ValueInfo{v}},
+			Graph:   &schema.Graph{Inputs: []schema.ValueInfo{v}},
 		}
 	}
-	names := func(v any) *format.Plan {
-		p := input(format.ValueInfo{Name: "x"})
-		p.Metadata = format.Metadata{{Key: "tensor_names", Value: v}}
+	names := func(v any) *schema.Schema {
+		p := input(schema.ValueInfo{Name: "x"})
+		p.Metadata = schema.Metadata{{Key: "tensor_names", Value: v}}
 		return p
 	}
 	for _, c := range []struct {
 		name string
-		plan *format.Plan
+		plan *schema.Schema
 		want []string
 	}{
-		{"nothing known", input(format.ValueInfo{Name: "x"}), nil},
-		{"dtype", input(format.ValueInfo{Name: "x", DType: tensor.Float64}), []string{"value:x"}},
-		{"code", input(format.ValueInfo{Name: "x", Code: "77"}), []string{"value:x"}},
-		{"scalar", input(format.ValueInfo{Name: "x", Dims: []format.Dim{}}), []string{"value:x"}},
-		{"the dim that means any", input(format.ValueInfo{Name: "x", Dims: format.FixedDims(math.MaxUint32)}), []string{"value:x"}},
-		{"symbol", input(format.ValueInfo{Name: "x", Dims: []format.Dim{{Size: format.DynamicDim, Symbol: "n"}}}), []string{"label:x dim 0 (n)"}},
-		{"large dim", input(format.ValueInfo{Name: "x", Dims: format.FixedDims(1 << 32)}), []string{"graph:inputs[0] (x)"}},
-		{"tensor as it is", input(format.ValueInfo{Name: "w", DType: tensor.Float32, Dims: format.FixedDims(2)}), nil},
-		{"tensor of another dtype", input(format.ValueInfo{Name: "w", DType: tensor.Int8}), []string{"value:w"}},
+		{"nothing known", input(schema.ValueInfo{Name: "x"}), nil},
+		{"dtype", input(schema.ValueInfo{Name: "x", DType: tensor.Float64}), []string{"value:x"}},
+		{"code", input(schema.ValueInfo{Name: "x", Code: "77"}), []string{"value:x"}},
+		{"scalar", input(schema.ValueInfo{Name: "x", Dims: []schema.Dim{}}), []string{"value:x"}},
+		{"the dim that means any", input(schema.ValueInfo{Name: "x", Dims: schema.FixedDims(math.MaxUint32)}), []string{"value:x"}},
+		{"symbol", input(schema.ValueInfo{Name: "x", Dims: []schema.Dim{{Size: schema.DynamicDim, Symbol: "n"}}}), []string{"label:x dim 0 (n)"}},
+		{"large dim", input(schema.ValueInfo{Name: "x", Dims: schema.FixedDims(1 << 32)}), []string{"graph:inputs[0] (x)"}},
+		{"tensor as it is", input(schema.ValueInfo{Name: "w", DType: tensor.Float32, Dims: schema.FixedDims(2)}), nil},
+		{"tensor of another dtype", input(schema.ValueInfo{Name: "w", DType: tensor.Int8}), []string{"value:w"}},
 		{"names", names(json.RawMessage(`["v","w","x"]`)), nil},
 		{"names of others", names(json.RawMessage(`["v"]`)), []string{"metadata:tensor_names"}},
 		{"names that are none", names(json.RawMessage(`["w",1]`)), []string{"metadata:tensor_names"}},
@@ -278,7 +279,7 @@ func TestLosses(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			w, err := newWriter(io.Discard, c.plan, nil)
 			var items []string
-			var lost *format.LossError
+			var lost *schema.LossError
 			if errors.As(err, &lost) {
 				for _, l := range lost.Losses {
 					items = append(items, l.Item())

@@ -14,6 +14,7 @@ import (
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/vector"
 	"github.com/weightmap/weightmap/internal/wire"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 // coder reads or writes a section. Both directions visit the same fields and check them alike.
@@ -29,7 +30,7 @@ type coder struct {
 
 // refusal returns the error of what was written, which has no offset.
 func (c *coder) refusal() error {
-	var e *format.Error
+	var e *tensor.Error
 	if !errors.As(c.Err(), &e) {
 		return nil
 	}

@@ -6,16 +6,17 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/formattest"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/corpus"
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// convolution returns a plan with everything that a file can hold of a neutral
+// convolution returns a schema with everything that a file can hold of a neutral
 // graph: two inputs, two outputs, values between operators, attributes of every
 // type, and quantized constants.
-func convolution() *format.Plan {
-	return &format.Plan{
-		Metadata: format.Metadata{
+func convolution() *schema.Schema {
+	return &schema.Schema{
+		Metadata: schema.Metadata{
 			{Key: keyName, Value: "cnn"},
 			{Key: keyFramework, Value: int64(0x0001_0203)},
 			{Key: keyCreated, Value: int64(1_700_000_000)},
@@ -30,17 +31,17 @@ func convolution() *format.Plan {
 			{Name: "7", DType: tensor.Int32, Shape: tensor.Shape{}},
 			{Name: "8", DType: tensor.Float16, Shape: tensor.Shape{0, 4}},
 		},
-		Graph: &format.Graph{
-			Inputs: []format.ValueInfo{
-				{Name: "image", DType: tensor.Float32, Dims: []format.Dim{{Size: format.DynamicDim}, {Size: 5}, {Size: 4}, {Size: 4}}},
-				{Name: "mask", DType: tensor.Int8, Dims: format.FixedDims(4, 4)},
+		Graph: &schema.Graph{
+			Inputs: []schema.ValueInfo{
+				{Name: "image", DType: tensor.Float32, Dims: []schema.Dim{{Size: schema.DynamicDim}, {Size: 5}, {Size: 4}, {Size: 4}}},
+				{Name: "mask", DType: tensor.Int8, Dims: schema.FixedDims(4, 4)},
 			},
-			Outputs: []format.ValueInfo{
-				{Name: "scores", DType: tensor.Float16, Dims: format.FixedDims(7)},
-				{Name: "debug", Dims: []format.Dim{}},
+			Outputs: []schema.ValueInfo{
+				{Name: "scores", DType: tensor.Float16, Dims: schema.FixedDims(7)},
+				{Name: "debug", Dims: []schema.Dim{}},
 			},
-			Nodes: []format.Node{
-				{Op: "Conv2D", Inputs: []string{"image", "3", "1"}, Outputs: []string{"0", "debug"}, Attributes: []format.Attribute{
+			Nodes: []schema.Node{
+				{Op: "Conv2D", Inputs: []string{"image", "3", "1"}, Outputs: []string{"0", "debug"}, Attributes: []schema.Attribute{
 					{Name: "stride", Value: int64(2)}, {Name: "big", Value: int64(1) << 40}, {Name: "alpha", Value: float32(0.1)},
 					{Name: "eps", Value: 1e-9}, {Name: "bias", Value: true}, {Name: "pads", Value: []int32{1, -1}},
 					{Name: "ratios", Value: []float32{0.5, 2}}, {Name: "mode", Value: "same\x00é"}, {Name: "wide", Value: []int64{-1, 1 << 50}},
@@ -53,12 +54,12 @@ func convolution() *format.Plan {
 	}
 }
 
-// withFields adds to a plan the metadata that every file has, and removes the
+// withFields adds to a schema the metadata that every file has, and removes the
 // quantization parameters, which the writer adds, from the attributes.
-func withFields(p *format.Plan) *format.Plan {
+func withFields(p *schema.Schema) *schema.Schema {
 	c := *p
 	if c.Graph == nil {
-		c.Graph = &format.Graph{}
+		c.Graph = &schema.Graph{}
 	}
 	g := *c.Graph
 	g.Nodes = nil
@@ -80,7 +81,7 @@ func withFields(p *format.Plan) *format.Plan {
 				flags |= FlagFloat16
 			}
 		}
-		c.Metadata = format.Metadata{
+		c.Metadata = schema.Metadata{
 			{Key: keyName, Value: ""}, {Key: keyFramework, Value: int64(0)},
 			{Key: keyCreated, Value: int64(1709210096)}, {Key: keyFlags, Value: int64(flags)},
 		}
@@ -104,9 +105,9 @@ func foreign() formattest.File {
 	}}
 }
 
-// scalePlan returns a plan of n numbered constants.
-func scalePlan(n int, elems int64) *format.Plan {
-	p := &format.Plan{Tensors: make([]tensor.Info, n)}
+// scalePlan returns a schema of n numbered constants.
+func scalePlan(n int, elems int64) *schema.Schema {
+	p := &schema.Schema{Tensors: make([]tensor.Info, n)}
 	for i := range p.Tensors {
 		p.Tensors[i] = tensor.Info{Name: constantName(uint32(i)), DType: tensor.Float32, Shape: tensor.Shape{elems}}
 	}
@@ -115,18 +116,18 @@ func scalePlan(n int, elems int64) *format.Plan {
 
 func TestConformance(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	small := formattest.RandomPlan(r, formattest.PlanOptions{DTypes: fileDTypes, Name: formattest.Decimal, Zero: true})
+	small := formattest.RandomSchema(r, formattest.SchemaOptions{DTypes: fileDTypes, Name: formattest.Decimal, Zero: true})
 	zeros := func(t tensor.Info) []byte { return make([]byte, t.Size) }
 	formattest.Run(t, formattest.Config{
 		Codec:   codec,
 		Neutral: withFields, Reorders: true, ReadsAll: true, ZeroCopy: true, Scale: scalePlan, MaxAllocs: 20,
 		Samples: []formattest.Sample{
-			{Name: "small", Plan: small, Structural: formattest.Whole},
-			{Name: "empty", Plan: &format.Plan{}, Structural: formattest.Whole},
-			{Name: "graph", Plan: convolution(), Structural: formattest.Whole},
-			{Name: "crc", Plan: small, Codec: (&WriteOptions{Footer: CRC32}).codec(), Structural: formattest.Whole},
-			{Name: "gzip", Plan: convolution(), Codec: (&WriteOptions{Gzip: 9}).codec(), Structural: formattest.Whole, Slack: 128 << 10, Data: zeros},
-			{Name: "gzip mixed", Plan: small, Codec: (&WriteOptions{Gzip: 1}).codec(), Structural: formattest.Whole, Slack: 128 << 10,
+			{Name: "small", Schema: small, Structural: formattest.Whole},
+			{Name: "empty", Schema: &schema.Schema{}, Structural: formattest.Whole},
+			{Name: "graph", Schema: convolution(), Structural: formattest.Whole},
+			{Name: "crc", Schema: small, Codec: (&WriteOptions{Footer: CRC32}).codec(), Structural: formattest.Whole},
+			{Name: "gzip", Schema: convolution(), Codec: (&WriteOptions{Gzip: 9}).codec(), Structural: formattest.Whole, Slack: 128 << 10, Data: zeros},
+			{Name: "gzip mixed", Schema: small, Codec: (&WriteOptions{Gzip: 1}).codec(), Structural: formattest.Whole, Slack: 128 << 10,
 				Data: func(t tensor.Info) []byte {
 					if t.Name == "0" {
 						return formattest.Fill(t)

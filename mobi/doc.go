@@ -98,7 +98,7 @@
 // The layout has no padding between constants, but the size of every record header
 // is a multiple of 8. So the writer begins with the constants whose data takes a
 // multiple of 8 bytes, then those of 4, of 2, and the rest, and puts
-// compressed ones last. Each group is in the order of the plan. It pads before the
+// compressed ones last. Each group is in the order of the schema. It pads before the
 // first constant so that its data begins at a multiple of 64. Every uncompressed
 // constant is then aligned for its dtype and viewed without a copy. Readers accept
 // any order; a misaligned constant is copied, and its view says so. Files without
@@ -118,14 +118,14 @@
 // the file cannot hold: names of nodes, symbols of dims, metadata other than the
 // four fields, and tensor names that are not ids. The error lists all of them.
 // What format.WriteOptions.AcceptLoss names is left out, and tensors get the lowest
-// free ids, in the order of the plan, before anything else does.
+// free ids, in the order of the schema, before anything else does.
 //
 // With format.WriteOptions.KeepNames, which package convert sets, the writer stores
 // names in string parameters: input{i}_name belongs to the first operator that
 // consumes the constant, as input i. If there are no operators, it adds some of type
 // 22349 (0x574D). Each consumes up to 8192 constants, produces nothing, and has
 // those parameters, the quantization, and the string parameter fields, which lists
-// the metadata fields of the plan, separated by blanks. Readers, including this
+// the metadata fields of the schema, separated by blanks. Readers, including this
 // package, see operators of an unknown type; package convert removes them.
 //
 // # Operators
@@ -182,7 +182,7 @@
 //
 // # Errors
 //
-// Every error about a file is a *format.Error with the field and its offset. A wrong
+// Every error about a file is a *tensor.Error with the field and its offset. A wrong
 // magic number is ErrMagic; another version is ErrVersion; a checksum that does not
 // match is ErrChecksum; an unknown data type or parameter type is ErrUnsupported; a
 // record that does not fit its section, or a truncated file, is ErrTruncated. Every

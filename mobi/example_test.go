@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/mobi"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -26,7 +27,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	var out bytes.Buffer
-	c, err := format.NewWriter("mobi", &out, &format.Plan{Metadata: format.Metadata{{Key: "name", Value: "tiny"}}, Tensors: []tensor.Info{w.Info()}},
+	c, err := format.NewWriter("mobi", &out, &schema.Schema{Metadata: schema.Metadata{{Key: "name", Value: "tiny"}}, Tensors: []tensor.Info{w.Info()}},
 		&format.WriteOptions{Format: mobi.WriteOptions{
 			Inputs:  []mobi.Spec{mobi.NewSpec("x", mobi.Float32, -1, 2)},
 			Outputs: []mobi.Spec{mobi.NewSpec("y", mobi.Float32, -1, 2)},
@@ -68,7 +69,7 @@ func ExampleCreate() {
 	}
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "model.mobi")
-	plan := &format.Plan{Tensors: []tensor.Info{{Name: "42", DType: tensor.Int8, Shape: tensor.Shape{3}}}}
+	plan := &schema.Schema{Tensors: []tensor.Info{{Name: "42", DType: tensor.Int8, Shape: tensor.Shape{3}}}}
 	o := &mobi.WriteOptions{Gzip: 9, FrameworkVersion: 3}
 	o.Time = time.Unix(1_700_000_000, 0)
 	w, err := mobi.Create(path, plan, o)

@@ -20,7 +20,7 @@ type File struct {
 // constant is returned. With CheckAll, Open checks both; with CheckStructure,
 // neither is checked.
 //
-// Errors are of type *format.Error, with the field and its offset in the file, or
+// Errors are of type *tensor.Error, with the field and its offset in the file, or
 // wrap those of package os.
 func Open(path string, o *format.Options) (*File, error) { return file(codec.Open(path, o)) }
 

@@ -6,12 +6,12 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 )
 
 // neutralGraph returns the neutral graph of the operators and specs. Edges that are
 // inputs or outputs of the model get the names of their specs.
-func (f *parsed) neutralGraph() format.Graph {
+func (f *parsed) neutralGraph() schema.Graph {
 	names := map[uint32]string{}
 	entering, leaving := dangling(f.operators, f.isConstant)
 	claim := func(ids []uint32, specs []Spec) {
@@ -24,15 +24,15 @@ func (f *parsed) neutralGraph() format.Graph {
 	claim(entering, f.model.inputs)
 	claim(leaving, f.model.outputs)
 	value := func(id uint32) string { return cmp.Or(names[id], constantName(id)) }
-	nodes := each(f.operators, func(op Operator) format.Node {
-		return format.Node{
+	nodes := each(f.operators, func(op Operator) schema.Node {
+		return schema.Node{
 			Op:         op.Type.String(),
 			Inputs:     each(op.Inputs, value),
 			Outputs:    each(op.Outputs, value),
 			Attributes: each(op.Params, attributeOf),
 		}
 	})
-	return format.Graph{Inputs: each(f.model.inputs, neutralValue), Outputs: each(f.model.outputs, neutralValue), Nodes: nodes}
+	return schema.Graph{Inputs: each(f.model.inputs, neutralValue), Outputs: each(f.model.outputs, neutralValue), Nodes: nodes}
 }
 
 // each returns the results of f for the elements of a list.
@@ -70,8 +70,8 @@ func in(ids []uint32, id uint32) bool {
 }
 
 // neutralValue returns an input or output of a neutral graph.
-func neutralValue(s Spec) format.ValueInfo {
-	v := format.ValueInfo{Name: s.Name, DType: s.Type.DType(), Dims: each(s.Dims, neutralDim)}
+func neutralValue(s Spec) schema.ValueInfo {
+	v := schema.ValueInfo{Name: s.Name, DType: s.Type.DType(), Dims: each(s.Dims, neutralDim)}
 	if !v.DType.Valid() && s.Type != unknownType {
 		v.Code = s.Type.String()
 	}
@@ -80,18 +80,18 @@ func neutralValue(s Spec) format.ValueInfo {
 
 // neutralDim returns a dim of a neutral graph. A number that an int64 cannot hold
 // becomes a symbol.
-func neutralDim(d uint64) format.Dim {
+func neutralDim(d uint64) schema.Dim {
 	switch {
 	case d == Dynamic:
-		return format.Dim{Size: format.DynamicDim}
+		return schema.Dim{Size: schema.DynamicDim}
 	case d > math.MaxInt64:
-		return format.Dim{Size: format.DynamicDim, Symbol: strconv.FormatUint(d, 10)}
+		return schema.Dim{Size: schema.DynamicDim, Symbol: strconv.FormatUint(d, 10)}
 	}
-	return format.Dim{Size: int64(d)}
+	return schema.Dim{Size: int64(d)}
 }
 
 // fileDim is the inverse of neutralDim. Other symbols are lost.
-func fileDim(d format.Dim) uint64 {
+func fileDim(d schema.Dim) uint64 {
 	if d.Size >= 0 {
 		return uint64(d.Size)
 	}
@@ -103,7 +103,7 @@ func fileDim(d format.Dim) uint64 {
 
 // fileSpec is the inverse of neutralValue. A dtype that MOBI does not have
 // becomes unknownType.
-func fileSpec(v format.ValueInfo) Spec {
+func fileSpec(v schema.ValueInfo) Spec {
 	s := Spec{Name: v.Name, Type: unknownType, Dims: each(v.Dims, fileDim)}
 	if code, ok := TypeOf(v.DType); ok {
 		s.Type = code
@@ -114,15 +114,15 @@ func fileSpec(v format.ValueInfo) Spec {
 }
 
 // attributeOf returns a parameter as an attribute.
-func attributeOf(p Param) format.Attribute {
+func attributeOf(p Param) schema.Attribute {
 	if v, ok := p.Value.(int32); ok {
 		p.Value = int64(v)
 	}
-	return format.Attribute(p)
+	return schema.Attribute(p)
 }
 
 // paramOf is the inverse of attributeOf. Integers that fit become int32.
-func paramOf(a format.Attribute) Param {
+func paramOf(a schema.Attribute) Param {
 	if v, ok := a.Value.(int64); ok && v == int64(int32(v)) {
 		a.Value = int32(v)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -55,12 +56,12 @@ func TestGraphMapping(t *testing.T) {
 
 // TestNumbering checks the ids that a neutral graph gets.
 func TestNumbering(t *testing.T) {
-	p := &format.Plan{
+	p := &schema.Schema{
 		Tensors: []tensor.Info{{Name: "1", DType: tensor.Int8}, {Name: "w", DType: tensor.Int8}},
-		Graph: &format.Graph{
-			Inputs:  []format.ValueInfo{{Name: "b", Dims: []format.Dim{}}, {Name: "a", Dims: []format.Dim{}}},
-			Outputs: []format.ValueInfo{{Name: "out2", Dims: []format.Dim{}}, {Name: "out1", Dims: []format.Dim{}}},
-			Nodes: []format.Node{
+		Graph: &schema.Graph{
+			Inputs:  []schema.ValueInfo{{Name: "b", Dims: []schema.Dim{}}, {Name: "a", Dims: []schema.Dim{}}},
+			Outputs: []schema.ValueInfo{{Name: "out2", Dims: []schema.Dim{}}, {Name: "out1", Dims: []schema.Dim{}}},
+			Nodes: []schema.Node{
 				{Op: "Add", Inputs: []string{"a", "w"}, Outputs: []string{"t", "out1"}},
 				{Op: "Add", Inputs: []string{"t", "b", "1"}, Outputs: []string{"3"}},
 				{Op: "Add", Inputs: []string{"3"}, Outputs: []string{"out2"}},
@@ -81,9 +82,9 @@ func TestNumbering(t *testing.T) {
 	}
 }
 
-func planOf(t *testing.T, f *File) *format.Plan {
+func planOf(t *testing.T, f *File) *schema.Schema {
 	t.Helper()
-	p, err := format.PlanOf(f.Model)
+	p, err := f.Schema()
 	expect.OK(t, err)
 	return p
 }
@@ -113,24 +114,24 @@ func TestGraphRewritten(t *testing.T) {
 
 // TestIDs: names that are numbers keep them, and the others get the lowest free ids.
 func TestIDs(t *testing.T) {
-	values := func(names ...string) (list []format.ValueInfo) {
+	values := func(names ...string) (list []schema.ValueInfo) {
 		for _, s := range names {
-			list = append(list, format.ValueInfo{Name: s})
+			list = append(list, schema.ValueInfo{Name: s})
 		}
 		return list
 	}
 	for name, tt := range map[string]struct {
 		tensors []string
-		g       *format.Graph
+		g       *schema.Graph
 		ids     []uint32
 		byName  map[string]uint32
 	}{
 		"numbers":              {[]string{"7", "0"}, nil, []uint32{7, 0}, map[string]uint32{}},
-		"names":                {[]string{"w", "1", "b", "0", "c"}, &format.Graph{Name: "empty"}, []uint32{2, 1, 3, 0, 4}, map[string]uint32{}},
-		"a constant as output": {[]string{"5"}, &format.Graph{Outputs: values("5")}, []uint32{5}, map[string]uint32{"5": 5}},
+		"names":                {[]string{"w", "1", "b", "0", "c"}, &schema.Graph{Name: "empty"}, []uint32{2, 1, 3, 0, 4}, map[string]uint32{}},
+		"a constant as output": {[]string{"5"}, &schema.Graph{Outputs: values("5")}, []uint32{5}, map[string]uint32{"5": 5}},
 		"edges": {
 			[]string{"w", "3"},
-			&format.Graph{Inputs: values("0"), Outputs: values("y"), Nodes: []format.Node{
+			&schema.Graph{Inputs: values("0"), Outputs: values("y"), Nodes: []schema.Node{
 				{Inputs: []string{"0", "w"}, Outputs: []string{"1"}}, {Inputs: []string{"1", "3"}, Outputs: []string{"y"}},
 			}},
 			[]uint32{0, 3}, map[string]uint32{"w": 0, "3": 3, "0": 2, "1": 1, "y": 4},

@@ -46,7 +46,7 @@ func quantParam(name string) (input int, ok bool) {
 
 // describe adds the parameters of inputs to operators, which it copies: quantization, unless operators have some
 // already, and, with KeepNames, the names of constants, each in the first operator that consumes it. It adds
-// operators to a plan without any, and lists what no operator holds.
+// operators to a schema without any, and lists what no operator holds.
 func (d *document) describe(ops []Operator, keepNames bool) (_ []Operator, refusal error) {
 	var ids []uint32 // of tensors to describe
 	index, named := map[uint32]int{}, map[int]bool{}
@@ -84,7 +84,7 @@ func (d *document) describe(ops []Operator, keepNames bool) (_ []Operator, refus
 		i := index[id]
 		t := &d.Tensors[i]
 		if !named[i] {
-			d.losses.Renamed(d.Plan, i, fmt.Sprintf("MOBI names tensors by ids, decimal numbers up to %d", uint32(math.MaxUint32)))
+			d.losses.Renamed(d.Schema, i, fmt.Sprintf("MOBI names tensors by ids, decimal numbers up to %d", uint32(math.MaxUint32)))
 		}
 		if q := known[id]; q == nil || t.Quant == nil {
 			d.quantLoss(i, t, consumed[i])
@@ -108,7 +108,7 @@ func (d *document) quantLoss(i int, t *tensor.Info, consumed bool) {
 		err = fmt.Errorf("%w: MOBI stores quantization parameters in the operators that consume a constant, and there are none", format.ErrUnsupported)
 	}
 	if err != nil {
-		d.losses.Quantization(d.Plan, i, err)
+		d.losses.Quantization(d.Schema, i, err)
 	}
 }
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -13,7 +13,7 @@ import (
 // addTensors describes the constants, uncompressed, sets the flags that follow from them, and lists what records
 // cannot hold.
 func (d *document) addTensors() {
-	d.losses.DTypes(d.Plan, "MOBI", dtypes[:])
+	d.losses.DTypes(d.Schema, "MOBI", dtypes[:])
 	for i := range d.Tensors {
 		t := &d.Tensors[i]
 		d.stored[i].size = t.Size
@@ -24,7 +24,7 @@ func (d *document) addTensors() {
 			d.model.flags |= FlagFloat16
 		}
 		if err := checkCount("rank", len(t.Shape)); err != nil {
-			d.losses.Fixed(plan.LossShape, t.Name, err)
+			d.losses.Fixed(schema.LossShape, t.Name, err)
 		}
 	}
 }
@@ -36,7 +36,7 @@ func (d *document) graphLosses() []Operator {
 	if g.Name != "" && d.model.name != "" && g.Name != d.model.name {
 		d.label("graph name", "a file has one name, and the metadata has another")
 	}
-	d.losses.Initializers(d.Plan, "MOBI cannot hold it")
+	d.losses.Initializers(d.Schema, "MOBI cannot hold it")
 	d.specLosses("input", g.Inputs)
 	d.specLosses("output", g.Outputs)
 	for i := range g.Nodes {
@@ -56,17 +56,17 @@ func (d *document) graphLosses() []Operator {
 	return ops
 }
 
-func (d *document) label(what, why string) { d.losses.Converted(plan.LossLabel, what, why) }
+func (d *document) label(what, why string) { d.losses.Converted(schema.LossLabel, what, why) }
 
 // specLosses lists the losses of inputs or outputs.
-func (d *document) specLosses(kind string, values []format.ValueInfo) {
+func (d *document) specLosses(kind string, values []schema.ValueInfo) {
 	for _, v := range values {
 		var err error
 		if v.Dims == nil {
 			err = fmt.Errorf("%w: MOBI records the shape of inputs and outputs, which is not known here", format.ErrUnsupported)
 		}
 		for i, dim := range v.Dims {
-			if dim.Size < format.DynamicDim {
+			if dim.Size < schema.DynamicDim {
 				err = fmt.Errorf("%w: dim %d", format.ErrShape, dim.Size)
 			} else if dim.Symbol != "" && neutralDim(fileDim(dim)).Symbol == "" {
 				d.label(fmt.Sprintf("%s dim %d (%s)", v.Name, i, dim.Symbol), "MOBI has no symbolic dims")
@@ -79,13 +79,13 @@ func (d *document) specLosses(kind string, values []format.ValueInfo) {
 			d.losses.Graph(fmt.Sprintf("%s %q", kind, v.Name), err)
 		}
 		if _, ok := TypeOf(v.DType); v.DType.Valid() && !ok {
-			d.losses.Converted(plan.LossValue, v.Name, fmt.Sprintf("MOBI has no code for %v", v.DType))
+			d.losses.Converted(schema.LossValue, v.Name, fmt.Sprintf("MOBI has no code for %v", v.DType))
 		}
 	}
 }
 
 // nodeLosses lists the losses of node i and its attributes.
-func (d *document) nodeLosses(i int, n *format.Node) {
+func (d *document) nodeLosses(i int, n *schema.Node) {
 	err := checkCount("number of inputs or outputs", max(len(n.Inputs), len(n.Outputs)))
 	if _, ok := ParseOpType(n.Op); !ok || n.Domain != "" {
 		err = fmt.Errorf("%w: operator %q of domain %q", format.ErrUnsupported, n.Op, n.Domain)
@@ -106,14 +106,14 @@ func (d *document) nodeLosses(i int, n *format.Node) {
 			err = fmt.Errorf("%w: it would be read as the quantization of a constant that has none", format.ErrUnsupported)
 		}
 		if err != nil {
-			d.losses.Attribute(d.Plan, i, j, err)
+			d.losses.Attribute(d.Schema, i, j, err)
 		}
 	}
 }
 
 // misread reports whether readers would take an attribute for the quantization of a
 // constant that has none.
-func (d *document) misread(n *format.Node, attr string) bool {
+func (d *document) misread(n *schema.Node, attr string) bool {
 	input, ok := quantParam(attr)
 	if !ok || input >= len(n.Inputs) {
 		return false
@@ -123,7 +123,7 @@ func (d *document) misread(n *format.Node, attr string) bool {
 }
 
 // findable checks that readers will assign to values the ids they have.
-func (d *document) findable(kind string, values []format.ValueInfo, ids []uint32) {
+func (d *document) findable(kind string, values []schema.ValueInfo, ids []uint32) {
 	for i, v := range values {
 		id, used := d.byName[v.Name]
 		if used && (len(ids) != len(values) || ids[i] != id) {

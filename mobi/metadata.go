@@ -7,10 +7,10 @@ import (
 	"strconv"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 )
 
-// The keys of File.Metadata and of the metadata of a plan.
+// The keys of File.Metadata and of the metadata of a schema.
 const (
 	keyName      = "name"               // string
 	keyFramework = "framework_version"  // int64, 0 to 2^32-1
@@ -18,18 +18,18 @@ const (
 	keyFlags     = "flags"              // int64, 0 to 2^32-1
 )
 
-func (f *parsed) metadata() plan.Metadata {
-	f.entries = [...]plan.Entry{
+func (f *parsed) metadata() schema.Metadata {
+	f.entries = [...]schema.Entry{
 		{Key: keyName, Value: f.model.name},
 		{Key: keyFramework, Value: int64(f.model.framework)},
-		{Key: keyCreated, Value: plan.Number(f.model.created)},
+		{Key: keyCreated, Value: schema.Number(f.model.created)},
 		{Key: keyFlags, Value: int64(f.header.Flags)},
 	}
 	return f.entries[:]
 }
 
 // isUnset reports whether an entry is a field that every file has, and which says nothing.
-func isUnset(e plan.Entry) bool {
+func isUnset(e schema.Entry) bool {
 	switch e.Key {
 	case keyName:
 		return e.Value == ""
@@ -39,13 +39,13 @@ func isUnset(e plan.Entry) bool {
 	return false
 }
 
-// set sets the field that corresponds to an entry of a plan's metadata.
-func (m *modelInfo) set(e plan.Entry) error {
+// set sets the field that corresponds to an entry of a schema's metadata.
+func (m *modelInfo) set(e schema.Entry) error {
 	switch e.Key {
 	case keyName:
 		s, ok := e.Value.(string)
 		if !ok {
-			return fmt.Errorf("%w: value of type %s", format.ErrUnsupported, plan.TypeName(e.Value))
+			return fmt.Errorf("%w: value of type %s", format.ErrUnsupported, schema.TypeName(e.Value))
 		}
 		m.name = s
 	case keyFramework:
@@ -65,7 +65,7 @@ func setUnsigned[T ~uint32 | ~uint64](field *T, v any) error {
 	switch v.(type) {
 	case int64, json.Number:
 	default:
-		return fmt.Errorf("%w: value of type %s", format.ErrUnsupported, plan.TypeName(v))
+		return fmt.Errorf("%w: value of type %s", format.ErrUnsupported, schema.TypeName(v))
 	}
 	size := bits.Len64(uint64(^T(0)))
 	n, err := strconv.ParseUint(fmt.Sprint(v), 10, size)

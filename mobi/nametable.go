@@ -4,22 +4,22 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/tensor"
 )
 
 // The format has no tensor names. With WriteOptions.KeepNames they become parameters
-// of the first operator that consumes the constant. For a plan without operators,
+// of the first operator that consumes the constant. For a schema without operators,
 // the writer adds operators of type nameOperator, which hold the names, the
-// quantization, and the keys of the plan's metadata. See the package documentation.
+// quantization, and the keys of the schema's metadata. See the package documentation.
 const (
 	nameOperator  OpType = 0x574D // "MW" in the file
 	mostNames            = 8192   // inputs of a name operator: each takes up to four of 65,535 parameters
 	metadataParam        = "fields"
 )
 
-// nameOperators returns operators that consume the constants with the given ids, for a plan without operators.
+// nameOperators returns operators that consume the constants with the given ids, for a schema without operators.
 func (d *document) nameOperators(ids []uint32) (ops []Operator) {
 	var keys []string
 	for _, e := range d.Metadata {
@@ -35,7 +35,7 @@ func (d *document) nameOperators(ids []uint32) (ops []Operator) {
 // nameTable holds the names that a writer stored in operators.
 type nameTable struct {
 	names map[string]string // by id in decimal
-	keys  []string          // of the plan's metadata
+	keys  []string          // of the schema's metadata
 	only  bool              // all operators are name operators
 }
 
@@ -72,9 +72,9 @@ func nameParam(param string, value any) (input int, name string, ok bool) {
 	return input, name, ok && kind == tensorName && isText && tensor.CheckName(name) == nil
 }
 
-// restore implements driver.Parsed. It leaves the plan unchanged if names contradict
+// restore implements driver.Parsed. It leaves the schema unchanged if names contradict
 // each other or the graph, which happens only in files of other writers.
-func (f *parsed) restore(p *plan.Plan) {
+func (f *parsed) restore(p *schema.Schema) {
 	p.Metadata = slices.DeleteFunc(slices.Clone(p.Metadata), isUnset)
 	t, ok := f.nameTable()
 	if p.Graph == nil || !ok {
@@ -92,14 +92,14 @@ func (f *parsed) restore(p *plan.Plan) {
 	}
 	for i := range p.Graph.Nodes {
 		n := &p.Graph.Nodes[i]
-		n.Attributes = slices.DeleteFunc(n.Attributes, func(a plan.Attribute) bool {
+		n.Attributes = slices.DeleteFunc(n.Attributes, func(a schema.Attribute) bool {
 			input, name, ok := nameParam(a.Name, a.Value)
 			return ok && input < len(n.Inputs) && t.names[n.Inputs[input]] == name
 		})
 	}
 	eachName(p, rename)
 	if t.only {
-		p.Metadata = slices.DeleteFunc(p.Metadata, func(e plan.Entry) bool { return !slices.Contains(t.keys, e.Key) })
+		p.Metadata = slices.DeleteFunc(p.Metadata, func(e schema.Entry) bool { return !slices.Contains(t.keys, e.Key) })
 		p.Graph.Nodes = nil
 		if len(p.Graph.Inputs)+len(p.Graph.Outputs) == 0 {
 			p.Graph = nil
@@ -107,8 +107,8 @@ func (f *parsed) restore(p *plan.Plan) {
 	}
 }
 
-// eachName calls f with the names of the tensors of a plan and of the values of its graph.
-func eachName(p *plan.Plan, f func(*string)) {
+// eachName calls f with the names of the tensors of a schema and of the values of its graph.
+func eachName(p *schema.Schema, f func(*string)) {
 	for i := range p.Tensors {
 		f(&p.Tensors[i].Name)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -27,8 +28,8 @@ func named(input int, name string) []byte {
 	return param("input"+strconv.Itoa(input)+"_name", 7, text(name)...)
 }
 
-// restored opens a file and returns its plan with the original names.
-func restored(t *testing.T, b []byte) *format.Plan {
+// restored opens a file and returns its schema with the original names.
+func restored(t *testing.T, b []byte) *schema.Schema {
 	t.Helper()
 	f := openImage(t, b)
 	p := planOf(t, f)
@@ -36,7 +37,7 @@ func restored(t *testing.T, b []byte) *format.Plan {
 	return p
 }
 
-func namesOf(p *format.Plan) (names []string) {
+func namesOf(p *schema.Schema) (names []string) {
 	for _, t := range p.Tensors {
 		names = append(names, t.Name)
 	}
@@ -82,9 +83,9 @@ func TestRestoreRefused(t *testing.T) {
 // TestKeepNamesInGraph checks that a name goes to the first operator that consumes
 // the constant, and is lost if there is none.
 func TestKeepNamesInGraph(t *testing.T) {
-	p := &format.Plan{
+	p := &schema.Schema{
 		Tensors: []tensor.Info{{Name: "a", DType: tensor.Int8}, {Name: "7", DType: tensor.Int8}, {Name: "b", DType: tensor.Int8}, {Name: "alone", DType: tensor.Int8}},
-		Graph: &format.Graph{Nodes: []format.Node{
+		Graph: &schema.Graph{Nodes: []schema.Node{
 			{Op: "Add", Inputs: []string{"a", "7"}, Outputs: []string{"1"}}, {Op: "Add", Inputs: []string{"a", "b", "b"}, Outputs: []string{"2"}},
 		}},
 	}
@@ -97,7 +98,7 @@ func TestKeepNamesInGraph(t *testing.T) {
 	}
 	expect.Equal(t, []string{"a", "7", "b", "4"}, namesOf(restored(t, b)))
 	o.AcceptLoss = nil
-	var refused *format.LossError
+	var refused *schema.LossError
 	if _, err := newWriter(io.Discard, p, inMemory(o)); !errors.As(err, &refused) || len(refused.Losses) != 1 || refused.Losses[0].Item() != "name:alone" {
 		t.Error(err)
 	}
@@ -108,8 +109,8 @@ func TestKeepNamesInGraph(t *testing.T) {
 func TestKeepNames(t *testing.T) {
 	keep := &WriteOptions{WriteOptions: format.WriteOptions{KeepNames: true}}
 	q := &tensor.Quantization{Axis: 0, Scales: []float32{0.5, 2}, ZeroPoints: []int32{1}}
-	p := &format.Plan{
-		Metadata: format.Metadata{{Key: "name", Value: "net"}},
+	p := &schema.Schema{
+		Metadata: schema.Metadata{{Key: "name", Value: "net"}},
 		Tensors: []tensor.Info{
 			{Name: "w", DType: tensor.Int8, Shape: tensor.Shape{2, 8}, Quant: q}, {Name: "5", DType: tensor.Int8, Shape: tensor.Shape{2, 8}, Quant: q},
 			{Name: "6", DType: tensor.Int8, Shape: tensor.Shape{8}},

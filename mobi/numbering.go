@@ -3,11 +3,11 @@ package mobi
 import (
 	"slices"
 
-	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// numbering assigns ids to the names in a plan. Names that are numbers keep them.
+// numbering assigns ids to the names in a schema. Names that are numbers keep them.
 // The others get the lowest free ids: constants first, then the inputs of the graph,
 // the values between operators in order of appearance, and the outputs. So readers,
 // which see only ids, find inputs and outputs in the order of their specs.
@@ -18,7 +18,7 @@ type numbering struct {
 }
 
 // newNumbering numbers the tensors and the edges of g, which may be nil.
-func newNumbering(tensors []tensor.Info, g *format.Graph) numbering {
+func newNumbering(tensors []tensor.Info, g *schema.Graph) numbering {
 	n := numbering{ids: make([]uint32, len(tensors)), byName: map[string]uint32{}, constants: map[string]int{}}
 	taken := make([]uint32, 0, len(tensors))
 	for i := range tensors {
@@ -62,7 +62,7 @@ func newNumbering(tensors []tensor.Info, g *format.Graph) numbering {
 
 // values returns the edges of g that are no constants, inputs first and outputs last. It adds the ids that
 // the names of the others stand for to taken.
-func (n *numbering) values(g *format.Graph, taken *[]uint32) (values []string) {
+func (n *numbering) values(g *schema.Graph, taken *[]uint32) (values []string) {
 	rank := map[string]int{} // of inputs below 0, of outputs above
 	for i, v := range g.Outputs {
 		rank[v.Name] = i + 1
@@ -84,7 +84,7 @@ func (n *numbering) values(g *format.Graph, taken *[]uint32) (values []string) {
 }
 
 // operator returns a node of the graph as an operator.
-func (n *numbering) operator(node format.Node) Operator {
+func (n *numbering) operator(node schema.Node) Operator {
 	id := func(s string) uint32 { return n.byName[s] }
 	op := Operator{Inputs: each(node.Inputs, id), Outputs: each(node.Outputs, id), Params: each(node.Attributes, paramOf)}
 	op.Type, _ = ParseOpType(node.Op)

@@ -12,12 +12,12 @@ type WriteOptions struct {
 	// Footer is the kind of checksum at the end of the file.
 	Footer Footer
 	// Flags are set in the header in addition to those that follow from the
-	// constants (FlagQuantized, FlagFloat16). Flags in the plan's metadata replace
+	// constants (FlagQuantized, FlagFloat16). Flags in the schema's metadata replace
 	// all of them.
 	Flags Flags
-	// FrameworkVersion is written if the plan's metadata has none.
+	// FrameworkVersion is written if the schema's metadata has none.
 	FrameworkVersion uint32
-	// Inputs, Outputs and Operators replace the plan's neutral graph. A plan
+	// Inputs, Outputs and Operators replace the schema's neutral graph. A schema
 	// with a graph is then refused.
 	Inputs, Outputs []Spec
 	Operators       []Operator

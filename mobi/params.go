@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/vector"
 )
@@ -36,7 +36,7 @@ func (c *coder) codeParam(q *Param) {
 		t := &paramTypes[code]
 		q.Value = t.code(c, q.Value, t.size)
 	case c.w != nil:
-		c.Failf("parameter type", 0, format.ErrUnsupported, "MOBI has no parameters of type %s", plan.TypeName(q.Value))
+		c.Failf("parameter type", 0, format.ErrUnsupported, "MOBI has no parameters of type %s", schema.TypeName(q.Value))
 	default:
 		c.Failf("parameter type", c.Offset()-1, format.ErrUnsupported, "type %d", code)
 	}

@@ -10,14 +10,14 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
 // parsed is an open file, except for its index.
 type parsed struct {
 	driver.Parsed
-	entries   [4]plan.Entry // the metadata
+	entries   [4]schema.Entry // the metadata
 	head      [headerSize]byte
 	digits    [10]byte // while parsing, the name of the current constant
 	src       driver.Source
@@ -25,7 +25,7 @@ type parsed struct {
 	index     *driver.Index
 	header    Header
 	model     modelInfo
-	graph     plan.Graph
+	graph     schema.Graph
 	operators []Operator
 	members   []member // by ascending index
 	footer    uint32
@@ -42,7 +42,7 @@ type modelInfo struct {
 	name      string
 	framework uint32
 	created   uint64
-	flags     Flags // of a plan; a file has them in its header
+	flags     Flags // of a schema; a file has them in its header
 	inputs    []Spec
 	outputs   []Spec
 }

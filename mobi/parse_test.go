@@ -10,8 +10,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/corpus"
 	"github.com/weightmap/weightmap/internal/expect"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 func TestReadGolden(t *testing.T) {
@@ -22,7 +24,7 @@ func TestReadGolden(t *testing.T) {
 		FileSize: uint32(len(b)), MetadataOffset: 32, TensorOffset: atTensors, GraphOffset: atGraph,
 	}
 	expect.Equal(t, header, f.Header())
-	want := format.Metadata{
+	want := schema.Metadata{
 		{Key: "name", Value: "modèl"}, {Key: "framework_version", Value: int64(0x0102)},
 		{Key: "creation_timestamp", Value: int64(1) << 40}, {Key: "flags", Value: int64(0x8000_0001)},
 	}
@@ -74,7 +76,7 @@ func TestStructureLimit(t *testing.T) {
 	const size = driver.MaxStructure + 100
 	h := le("IBOM", uint16(1), uint16(0), uint32(0), []uint32{0, size, 32, 56, 56})
 	_, err := openReaderAt(corpus.Beginning(h), size, nil)
-	var e *format.Error
+	var e *tensor.Error
 	if !errors.Is(err, format.ErrLimit) || !errors.As(err, &e) || e.Field != "metadata and operator graph" {
 		t.Error(err)
 	}

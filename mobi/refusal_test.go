@@ -11,48 +11,49 @@ import (
 	"time"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// one returns a plan with an int8 constant 1 and a graph of one operator with the
+// one returns a schema with an int8 constant 1 and a graph of one operator with the
 // input "x" and the output "y", after change.
-func one(change func(p *format.Plan, node *format.Node)) *format.Plan {
-	p := &format.Plan{
+func one(change func(p *schema.Schema, node *schema.Node)) *schema.Schema {
+	p := &schema.Schema{
 		Tensors: []tensor.Info{{Name: "1", DType: tensor.Int8, Shape: tensor.Shape{2, 3}}},
-		Graph: &format.Graph{
-			Inputs:  []format.ValueInfo{{Name: "x", Dims: []format.Dim{}}},
-			Outputs: []format.ValueInfo{{Name: "y", Dims: []format.Dim{}}},
-			Nodes:   []format.Node{{Op: "Add", Inputs: []string{"x", "1"}, Outputs: []string{"y"}}},
+		Graph: &schema.Graph{
+			Inputs:  []schema.ValueInfo{{Name: "x", Dims: []schema.Dim{}}},
+			Outputs: []schema.ValueInfo{{Name: "y", Dims: []schema.Dim{}}},
+			Nodes:   []schema.Node{{Op: "Add", Inputs: []string{"x", "1"}, Outputs: []string{"y"}}},
 		},
 	}
 	change(p, &p.Graph.Nodes[0])
 	return p
 }
 
-// refused is a plan that cannot be written, and part of the message.
+// refused is a schema that cannot be written, and part of the message.
 type refused struct {
-	plan *format.Plan
+	plan *schema.Schema
 	err  error
 	text string
 }
 
 // spoiled returns plans that cannot be written, by their defect.
 func spoiled() map[string]refused {
-	tensors := func(infos ...tensor.Info) *format.Plan { return &format.Plan{Tensors: infos} }
-	attr := func(name string, v any) *format.Plan {
-		return one(func(_ *format.Plan, n *format.Node) { n.Attributes = []format.Attribute{{Name: name, Value: v}} })
+	tensors := func(infos ...tensor.Info) *schema.Schema { return &schema.Schema{Tensors: infos} }
+	attr := func(name string, v any) *schema.Schema {
+		return one(func(_ *schema.Schema, n *schema.Node) { n.Attributes = []schema.Attribute{{Name: name, Value: v}} })
 	}
-	meta := func(key string, v any) *format.Plan {
-		return &format.Plan{Metadata: format.Metadata{{Key: key, Value: v}}}
+	meta := func(key string, v any) *schema.Schema {
+		return &schema.Schema{Metadata: schema.Metadata{{Key: key, Value: v}}}
 	}
-	input := func(v format.ValueInfo) *format.Plan {
-		return one(func(p *format.Plan, _ *format.Node) { p.Graph.Inputs[0] = v })
+	input := func(v schema.ValueInfo) *schema.Schema {
+		return one(func(p *schema.Schema, _ *schema.Node) { p.Graph.Inputs[0] = v })
 	}
-	quant := func(q tensor.Quantization, change func(*format.Plan, *format.Node)) *format.Plan {
-		return one(func(p *format.Plan, n *format.Node) { p.Tensors[0].Quant = &q; change(p, n) })
+	quant := func(q tensor.Quantization, change func(*schema.Schema, *schema.Node)) *schema.Schema {
+		return one(func(p *schema.Schema, n *schema.Node) { p.Tensors[0].Quant = &q; change(p, n) })
 	}
-	as := func(*format.Plan, *format.Node) {}
+	as := func(*schema.Schema, *schema.Node) {}
 	return map[string]refused{
 		"name":                {tensors(tensor.Info{Name: "w", DType: tensor.Int8}), format.ErrUnsupported, `tensor "w"`},
 		"name with zero":      {tensors(tensor.Info{Name: "01", DType: tensor.Int8}), format.ErrUnsupported, `tensor "01"`},
@@ -62,38 +63,38 @@ func spoiled() map[string]refused {
 		"4 GiB":               {tensors(tensor.Info{Name: "1", DType: tensor.Int8, Shape: tensor.Shape{1 << 32}}), format.ErrLimit, "4294967295"},
 		"2^61-1 bytes":        {tensors(tensor.Info{Name: "1", DType: tensor.Int8, Shape: tensor.Shape{math.MaxInt64 / 4}}), format.ErrLimit, "4294967295"},
 		"metadata key":        {meta("author", "me"), format.ErrUnsupported, `metadata "author"`},
-		"metadata twice":      {&format.Plan{Metadata: format.Metadata{{Key: "name", Value: "a"}, {Key: "name", Value: "a"}}}, format.ErrCorrupt, "twice"},
+		"metadata twice":      {&schema.Schema{Metadata: schema.Metadata{{Key: "name", Value: "a"}, {Key: "name", Value: "a"}}}, format.ErrCorrupt, "twice"},
 		"metadata name":       {meta("name", int64(1)), format.ErrUnsupported, "int64"},
 		"metadata time":       {meta("creation_timestamp", json.Number("18446744073709551616")), format.ErrUnsupported, "64 bits"},
 
-		"operator":          {one(func(_ *format.Plan, n *format.Node) { n.Op = "Gemm" }), format.ErrUnsupported, `"Gemm"`},
-		"operator domain":   {one(func(_ *format.Plan, n *format.Node) { n.Domain = "ai.onnx" }), format.ErrUnsupported, "ai.onnx"},
-		"edge without name": {one(func(_ *format.Plan, n *format.Node) { n.Inputs[1] = "" }), format.ErrUnsupported, "without a name"},
-		"input unused": {one(func(p *format.Plan, _ *format.Node) {
-			p.Graph.Inputs = append(p.Graph.Inputs, format.ValueInfo{Name: "z", Dims: []format.Dim{}})
+		"operator":          {one(func(_ *schema.Schema, n *schema.Node) { n.Op = "Gemm" }), format.ErrUnsupported, `"Gemm"`},
+		"operator domain":   {one(func(_ *schema.Schema, n *schema.Node) { n.Domain = "ai.onnx" }), format.ErrUnsupported, "ai.onnx"},
+		"edge without name": {one(func(_ *schema.Schema, n *schema.Node) { n.Inputs[1] = "" }), format.ErrUnsupported, "without a name"},
+		"input unused": {one(func(p *schema.Schema, _ *schema.Node) {
+			p.Graph.Inputs = append(p.Graph.Inputs, schema.ValueInfo{Name: "z", Dims: []schema.Dim{}})
 		}), format.ErrUnsupported, `graph input "x"`},
-		"input produced":    {one(func(_ *format.Plan, n *format.Node) { n.Outputs = append(n.Outputs, "x") }), format.ErrUnsupported, `graph input "x"`},
-		"input is a tensor": {one(func(p *format.Plan, _ *format.Node) { p.Graph.Inputs[0].Name = "1" }), format.ErrUnsupported, "same name"},
-		"input twice":       {one(func(p *format.Plan, _ *format.Node) { p.Graph.Inputs = append(p.Graph.Inputs, p.Graph.Inputs[0]) }), format.ErrUnsupported, `graph input "x"`},
-		"input dtype":       {input(format.ValueInfo{Name: "x", DType: tensor.Int64, Dims: []format.Dim{}}), format.ErrUnsupported, "int64"},
-		"input dims":        {input(format.ValueInfo{Name: "x"}), format.ErrUnsupported, "shape"},
-		"input dim":         {input(format.ValueInfo{Name: "x", Dims: format.FixedDims(-2)}), format.ErrShape, "dim -2"},
+		"input produced":    {one(func(_ *schema.Schema, n *schema.Node) { n.Outputs = append(n.Outputs, "x") }), format.ErrUnsupported, `graph input "x"`},
+		"input is a tensor": {one(func(p *schema.Schema, _ *schema.Node) { p.Graph.Inputs[0].Name = "1" }), format.ErrUnsupported, "same name"},
+		"input twice":       {one(func(p *schema.Schema, _ *schema.Node) { p.Graph.Inputs = append(p.Graph.Inputs, p.Graph.Inputs[0]) }), format.ErrUnsupported, `graph input "x"`},
+		"input dtype":       {input(schema.ValueInfo{Name: "x", DType: tensor.Int64, Dims: []schema.Dim{}}), format.ErrUnsupported, "int64"},
+		"input dims":        {input(schema.ValueInfo{Name: "x"}), format.ErrUnsupported, "shape"},
+		"input dim":         {input(schema.ValueInfo{Name: "x", Dims: schema.FixedDims(-2)}), format.ErrShape, "dim -2"},
 
 		"attribute type":     {attr("a", []string{"b"}), format.ErrUnsupported, "list of string"},
 		"attribute name len": {attr(strings.Repeat("a", 65536), true), format.ErrLimit, "65536"},
-		"attribute twice": {one(func(_ *format.Plan, n *format.Node) {
-			n.Attributes = []format.Attribute{{Name: "a", Value: true}, {Name: "a", Value: true}}
+		"attribute twice": {one(func(_ *schema.Schema, n *schema.Node) {
+			n.Attributes = []schema.Attribute{{Name: "a", Value: true}, {Name: "a", Value: true}}
 		}), format.ErrCorrupt, "twice"},
-		"65536 inputs": {one(func(_ *format.Plan, n *format.Node) {
+		"65536 inputs": {one(func(_ *schema.Schema, n *schema.Node) {
 			n.Inputs = append(n.Inputs, slices.Repeat([]string{"1"}, 65535)...)
 		}), format.ErrLimit, "65537"},
 
-		"quantized, unconsumed":  {quant(tensor.Quantization{Axis: -1, Scales: []float32{1}}, func(_ *format.Plan, n *format.Node) { n.Inputs = n.Inputs[:1] }), format.ErrUnsupported, "there are none"},
+		"quantized, unconsumed":  {quant(tensor.Quantization{Axis: -1, Scales: []float32{1}}, func(_ *schema.Schema, n *schema.Node) { n.Inputs = n.Inputs[:1] }), format.ErrUnsupported, "there are none"},
 		"quantized, logarithmic": {quant(tensor.Quantization{Scheme: tensor.Logarithmic, Axis: -1, Scales: []float32{1}}, as), format.ErrUnsupported, "logarithmic"},
 		"quantized, no scales":   {quant(tensor.Quantization{Axis: -1}, as), format.ErrQuantization, "do not fit"},
-		"quantized floats":       {quant(tensor.Quantization{Axis: -1, Scales: []float32{1}}, func(p *format.Plan, _ *format.Node) { p.Tensors[0].DType = tensor.Float32 }), format.ErrQuantization, "do not fit"},
-		"quantized otherwise": {quant(tensor.Quantization{Axis: -1, Scales: []float32{1}}, func(_ *format.Plan, n *format.Node) {
-			n.Attributes = []format.Attribute{{Name: "input1_scale", Value: float32(2)}}
+		"quantized floats":       {quant(tensor.Quantization{Axis: -1, Scales: []float32{1}}, func(p *schema.Schema, _ *schema.Node) { p.Tensors[0].DType = tensor.Float32 }), format.ErrQuantization, "do not fit"},
+		"quantized otherwise": {quant(tensor.Quantization{Axis: -1, Scales: []float32{1}}, func(_ *schema.Schema, n *schema.Node) {
+			n.Attributes = []schema.Attribute{{Name: "input1_scale", Value: float32(2)}}
 		}), format.ErrQuantization, "differ"},
 	}
 }
@@ -103,8 +104,8 @@ func TestRefusals(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
 			_, err := newWriter(&out, c.plan, inMemory(nil))
-			var e *format.Error
-			if !errors.Is(err, format.ErrPlan) || !errors.Is(err, c.err) || !errors.As(err, &e) || e.Format != "mobi" || !strings.Contains(err.Error(), c.text) {
+			var e *tensor.Error
+			if !errors.Is(err, format.ErrSchema) || !errors.Is(err, c.err) || !errors.As(err, &e) || e.Format != "mobi" || !strings.Contains(err.Error(), c.text) {
 				t.Errorf("error %v, want %v with %q", err, c.err, c.text)
 			}
 			if out.Len() > 0 {
@@ -112,13 +113,13 @@ func TestRefusals(t *testing.T) {
 			}
 		})
 	}
-	if _, err := newWriter(&bytes.Buffer{}, one(func(*format.Plan, *format.Node) {}), inMemory(nil)); err != nil {
-		t.Errorf("the plan they start from is refused: %v", err)
+	if _, err := newWriter(&bytes.Buffer{}, one(func(*schema.Schema, *schema.Node) {}), inMemory(nil)); err != nil {
+		t.Errorf("the schema they start from is refused: %v", err)
 	}
 }
 
 func TestRefusedOptions(t *testing.T) {
-	p := one(func(*format.Plan, *format.Node) {})
+	p := one(func(*schema.Schema, *schema.Node) {})
 	for name, c := range map[string]struct {
 		o    WriteOptions
 		text string
@@ -131,14 +132,14 @@ func TestRefusedOptions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := newWriter(&bytes.Buffer{}, p, inMemory(&c.o))
-			if !errors.Is(err, format.ErrPlan) || !strings.Contains(err.Error(), c.text) {
+			if !errors.Is(err, format.ErrSchema) || !strings.Contains(err.Error(), c.text) {
 				t.Errorf("error %v", err)
 			}
 		})
 	}
 	var out bytes.Buffer
 	o := WriteOptions{WriteOptions: format.WriteOptions{Spool: format.SpoolNever}, Gzip: 1}
-	if _, err := newWriter(&out, p, &o); !errors.Is(err, format.ErrPlan) || !errors.Is(err, format.ErrUnsupported) || out.Len() > 0 {
+	if _, err := newWriter(&out, p, &o); !errors.Is(err, format.ErrSchema) || !errors.Is(err, format.ErrUnsupported) || out.Len() > 0 {
 		t.Errorf("compressed without a spool: error %v after %d bytes", err, out.Len())
 	}
 }
@@ -151,7 +152,7 @@ func TestLargest(t *testing.T) {
 	}
 	const overhead = 32 + 24 + 48 + 24 + 4 + 4 // header, metadata, padding to 104, record header, operators, footer
 	for extra := range int64(2) {
-		p := &format.Plan{Tensors: []tensor.Info{{Name: "1", DType: tensor.Int8, Shape: tensor.Shape{math.MaxUint32 - overhead + extra}}}}
+		p := &schema.Schema{Tensors: []tensor.Info{{Name: "1", DType: tensor.Int8, Shape: tensor.Shape{math.MaxUint32 - overhead + extra}}}}
 		w, err := newWriter(&bytes.Buffer{}, p, inMemory(nil))
 		if extra == 0 {
 			expect.OK(t, err)

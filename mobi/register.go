@@ -6,7 +6,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 	codecs "github.com/weightmap/weightmap/internal/codec"
 	"github.com/weightmap/weightmap/internal/codec/gzip"
 )
@@ -32,14 +32,14 @@ func (fileFormat) Detect(head []byte, _ int64) bool {
 }
 
 // Losses implements driver.Lossy.
-func (d fileFormat) Losses(p *plan.Plan, common *plan.WriteOptions, l *plan.LossList) {
+func (d fileFormat) Losses(p *schema.Schema, common *driver.WriteOptions, l *schema.LossList) {
 	_, _ = newDocument(p, common, &d.opts, l)
 }
 
 // Layout implements driver.Layouter. With compression, the offsets depend on which
 // constants shrink.
-func (d fileFormat) Layout(p *plan.Plan, o *plan.WriteOptions) (*driver.Layout, error) {
-	doc, err := newDocument(p, o, &d.opts, &plan.LossList{})
+func (d fileFormat) Layout(p *schema.Schema, o *driver.WriteOptions) (*driver.Layout, error) {
+	doc, err := newDocument(p, o, &d.opts, &schema.LossList{})
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +50,7 @@ func (d fileFormat) Layout(p *plan.Plan, o *plan.WriteOptions) (*driver.Layout, 
 }
 
 // Configure implements driver.Configurable.
-func (d fileFormat) Configure(own any, s *plan.Storage) (driver.Driver, error) {
+func (d fileFormat) Configure(own any, s *driver.Storage) (driver.Driver, error) {
 	o, err := driver.OwnOptions(name, own, d.opts, (*WriteOptions).common)
 	if err != nil || s.Compression == "" {
 		return fileFormat{o}, err

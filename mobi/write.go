@@ -8,7 +8,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/checksum"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
@@ -18,21 +18,21 @@ import (
 // an old file on Close. Nil options work.
 //
 // Tensor names must be ids in decimal. If AcceptLoss has "name", other names are
-// replaced by the lowest free ids, in the order of the plan, in tensors and graph.
+// replaced by the lowest free ids, in the order of the schema, in tensors and graph.
 // In the file, constants are sorted by the alignment of their data (see the package
 // documentation); the caller may write them in any order. To a stream ([format.NewWriter], with these
 // options as Format), those that arrive early are buffered (see Spool) or, with SpoolNever, refused.
 // A file with compressed constants is always buffered.
-func Create(path string, p *format.Plan, o *WriteOptions) (*format.Writer, error) {
+func Create(path string, p *schema.Schema, o *WriteOptions) (*format.Writer, error) {
 	o = cmp.Or(o, new(WriteOptions))
 	return format.With(fileFormat{*o}).Create(path, p, &o.WriteOptions)
 }
 
-// document is the encoded file of a plan, without the constants.
+// document is the encoded file of a schema, without the constants.
 type document struct {
-	*plan.Plan
+	*schema.Schema
 	numbering
-	losses *plan.LossList
+	losses *schema.LossList
 	model  modelInfo
 	opts   *WriteOptions
 	head   []byte   // metadata and specs
@@ -40,14 +40,14 @@ type document struct {
 	stored []stored // the constants, by plan index
 }
 
-// newDocument encodes a plan, lists what the file cannot hold of it, and checks that readers will accept the result.
-func newDocument(p *plan.Plan, common *plan.WriteOptions, o *WriteOptions, l *plan.LossList) (*document, error) {
-	d := &document{Plan: p, numbering: newNumbering(p.Tensors, p.Graph), losses: l, opts: o, stored: make([]stored, len(p.Tensors))}
+// newDocument encodes a schema, lists what the file cannot hold of it, and checks that readers will accept the result.
+func newDocument(p *schema.Schema, common *driver.WriteOptions, o *WriteOptions, l *schema.LossList) (*document, error) {
+	d := &document{Schema: p, numbering: newNumbering(p.Tensors, p.Graph), losses: l, opts: o, stored: make([]stored, len(p.Tensors))}
 	m, ops := &d.model, o.Operators
-	m.framework, m.created, m.flags = o.FrameworkVersion, uint64(plan.CreationTime(common)), o.Flags
+	m.framework, m.created, m.flags = o.FrameworkVersion, uint64(driver.CreationTime(common)), o.Flags
 	m.inputs, m.outputs = slices.Clone(o.Inputs), slices.Clone(o.Outputs) // coding them sets their dims
 	d.addTensors()
-	l.UniqueMetadata(p, func(_ int, e plan.Entry) error { return m.set(e) })
+	l.UniqueMetadata(p, func(_ int, e schema.Entry) error { return m.set(e) })
 	own := o.Inputs != nil || o.Outputs != nil || o.Operators != nil
 	if p.Graph != nil && !own {
 		ops = d.graphLosses()
@@ -71,8 +71,8 @@ func newDocument(p *plan.Plan, common *plan.WriteOptions, o *WriteOptions, l *pl
 	case o.Footer > CRC32:
 		return nil, wire.Refuse(name, "footer", "%w: %d", format.ErrUnsupported, o.Footer)
 	case own && p.Graph != nil:
-		return nil, wire.Refuse(name, "graph", "%w: both the plan and the options have one", format.ErrUnsupported)
-	case !dated && plan.CreationTime(common) < 0:
+		return nil, wire.Refuse(name, "graph", "%w: both the schema and the options have one", format.ErrUnsupported)
+	case !dated && driver.CreationTime(common) < 0:
 		return nil, wire.Refuse(name, "creation timestamp", "%w: %v is before 1970", format.ErrUnsupported, common.Time)
 	}
 	return d, nil

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/formattest"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
@@ -19,13 +20,13 @@ import (
 // fileDTypes are the element types of MOBI.
 var fileDTypes = dtypes[:]
 
-// written returns the file of a plan, with the data of formattest.Fill.
-func written(t *testing.T, p *format.Plan, o *WriteOptions) []byte {
+// written returns the file of a schema, with the data of formattest.Fill.
+func written(t *testing.T, p *schema.Schema, o *WriteOptions) []byte {
 	t.Helper()
 	return writtenBy(t, p, o, formattest.Fill)
 }
 
-func writtenBy(t *testing.T, p *format.Plan, o *WriteOptions, fill func(tensor.Info) []byte) []byte {
+func writtenBy(t *testing.T, p *schema.Schema, o *WriteOptions, fill func(tensor.Info) []byte) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	w, err := newWriter(&out, p, inMemory(o))
@@ -71,7 +72,7 @@ func TestWriteGolden(t *testing.T) {
 		},
 	}
 	o.Time = time.Unix(1234567890, 0)
-	p := &format.Plan{Metadata: format.Metadata{{Key: keyName, Value: "net"}}}
+	p := &schema.Schema{Metadata: schema.Metadata{{Key: keyName, Value: "net"}}}
 	for _, v := range constants {
 		p.Tensors = append(p.Tensors, v.Info())
 	}
@@ -128,7 +129,7 @@ func TestOrderProperty(t *testing.T) {
 		return b
 	}
 	for level := range 60 {
-		p := formattest.RandomPlan(r, formattest.PlanOptions{DTypes: fileDTypes, Tensors: 12, Name: formattest.Decimal, Zero: true})
+		p := formattest.RandomSchema(r, formattest.SchemaOptions{DTypes: fileDTypes, Tensors: 12, Name: formattest.Decimal, Zero: true})
 		f := openImage(t, writtenBy(t, p, &WriteOptions{Gzip: level % 10, Footer: Footer(level % 2)}, half))
 		packed := false
 		for _, v := range f.Tensors() {

@@ -14,7 +14,7 @@ import (
 var (
 	// ErrClosed is returned by every access to a model after Close.
 	ErrClosed = errors.New("closed")
-	// ErrNotFound means that a model or plan has no such tensor, or metadata no such key.
+	// ErrNotFound means that a model or schema has no such tensor, or metadata no such key.
 	ErrNotFound = errors.New("not found")
 	// ErrTruncated means that the file is truncated, or was cut short while it was mapped. It wraps
 	// io.ErrUnexpectedEOF.
@@ -36,6 +36,26 @@ var (
 	// ErrShape is returned for shapes with negative dims or an overflowing size,
 	// and for ranges and buffers that do not fit a shape.
 	ErrShape = errors.New("invalid shape")
+	// ErrMagic means that the file is not of this format.
+	ErrMagic = errors.New("wrong magic")
+	// ErrVersion means an unsupported version of a known format.
+	ErrVersion = errors.New("unsupported version")
+	// ErrUnknownFormat means that no registered format has the content or the name.
+	ErrUnknownFormat = errors.New("unknown format")
+	// ErrChecksum means that the stored and the computed checksum differ.
+	ErrChecksum = errors.New("checksum mismatch")
+	// ErrSignature means that a signature is missing, by another key, or not of these bytes.
+	ErrSignature = errors.New("signature verification failed")
+	// ErrKey means that the key of an encrypted file is missing or wrong, or that a key is of the wrong kind.
+	ErrKey = errors.New("wrong or missing key")
+	// ErrSchema means that a format cannot hold a schema, or that a call contradicts it.
+	ErrSchema = errors.New("invalid schema")
+	// ErrOption means an invalid option.
+	ErrOption = errors.New("invalid option")
+	// ErrAborted means that a writer failed or was aborted before.
+	ErrAborted = errors.New("writer aborted")
+	// ErrNotDurable means that a new file is in place, but that a crash of the system may undo that.
+	ErrNotDurable = errors.New("the new file is in place, but a crash of the system may undo that")
 	// ErrQuantization is returned when a tensor with invalid quantization parameters is decoded, and for
 	// numbers that cannot be quantized.
 	ErrQuantization = errors.New("invalid quantization parameters")

@@ -136,7 +136,7 @@ func ExampleParseDType() {
 	// invalid 0 false false
 }
 
-// A tensor of a plan, and its size before there is data.
+// A tensor of a schema, and its size before there is data.
 func ExampleInfo() {
 	plain := tensor.Info{Name: "a", DType: tensor.Float32, Shape: tensor.Shape{2, 3}}
 	blocks := tensor.Info{Name: "b", Encoding: gguf.Q8_0(), Shape: tensor.Shape{2, 64}}

@@ -3,8 +3,8 @@ package tsr
 import (
 	"testing"
 
-	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/formattest"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/corpus"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -21,11 +21,11 @@ func TestConformance(t *testing.T) {
 	formattest.Run(t, formattest.Config{
 		Codec: codec,
 		Samples: []formattest.Sample{
-			{Name: "float32", Plan: samplePlan(tensor.Float32, tensor.Shape{2, 3, 4, 5}), Structural: butType},
-			{Name: "int8", Plan: samplePlan(tensor.Int8, tensor.Shape{2, 3, 5, 7}), Structural: header},
-			{Name: "int32", Plan: samplePlan(tensor.Int32, tensor.Shape{2, 1, 1, 5}), Structural: butType},
-			{Name: "scalar", Plan: samplePlan(tensor.Float32, tensor.Shape{}), Structural: nil},
-			{Name: "empty", Plan: samplePlan(tensor.Int8, tensor.Shape{2, 0}), Structural: nil},
+			{Name: "float32", Schema: samplePlan(tensor.Float32, tensor.Shape{2, 3, 4, 5}), Structural: butType},
+			{Name: "int8", Schema: samplePlan(tensor.Int8, tensor.Shape{2, 3, 5, 7}), Structural: header},
+			{Name: "int32", Schema: samplePlan(tensor.Int32, tensor.Shape{2, 1, 1, 5}), Structural: butType},
+			{Name: "scalar", Schema: samplePlan(tensor.Float32, tensor.Shape{}), Structural: nil},
+			{Name: "empty", Schema: samplePlan(tensor.Int8, tensor.Shape{2, 0}), Structural: nil},
 		},
 		Exempt: map[string]string{
 			"Overlap":     "a file has one tensor",
@@ -35,7 +35,7 @@ func TestConformance(t *testing.T) {
 		ZeroCopy:      true,
 		MaxAllocs:     16,
 		Align:         headerSize,
-		Scale: func(_ int, elems int64) *format.Plan {
+		Scale: func(_ int, elems int64) *schema.Schema {
 			return samplePlan(tensor.Float32, tensor.Shape{elems})
 		},
 	})

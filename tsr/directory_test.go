@@ -11,6 +11,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 // good is a small valid file.
@@ -94,7 +95,7 @@ func TestNameFromPath(t *testing.T) {
 		}
 	}
 	for _, n := range []string{".tsr", "\xff.tsr"} {
-		var e *format.Error
+		var e *tensor.Error
 		if _, err := Open(filepath.Join(tree(t, map[string][]byte{n: good}), n), nil); !errors.As(err, &e) || !errors.Is(err, format.ErrCorrupt) || e.Field != "file name" {
 			t.Errorf("%q: %v", n, err)
 		}

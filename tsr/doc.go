@@ -73,14 +73,14 @@
 // Checksums: the format has none. Verify checks the structure again and reads
 // every byte. It finds truncated files, but cannot detect changed values.
 //
-// Metadata: the format has no metadata, graph or quantization parameters. A plan
+// Metadata: the format has no metadata, graph or quantization parameters. A schema
 // with any of them is refused with an error that lists them all. Those that
 // format.WriteOptions.AcceptLoss names are left out instead.
 //
 // # Writing directories
 //
 // [Create] writes a directory if the path ends in a separator or is a directory
-// already, or if the plan has several tensors; otherwise it writes one file.
+// already, or if the schema has several tensors; otherwise it writes one file.
 // [CreateDir] always writes a directory. A tensor goes to "<name>.tsr", so its
 // name must be portable as a file name: no slash, backslash or control
 // character, not "." or "..", at most 251 bytes, and unique when letter case is

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/tensor"
 	"github.com/weightmap/weightmap/tsr"
 )
@@ -33,7 +34,7 @@ func ExampleCreate() {
 	}
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "bias.tsr")
-	plan := &format.Plan{Tensors: []tensor.Info{{Name: "bias", DType: tensor.Int8, Shape: tensor.Shape{3}}}}
+	plan := &schema.Schema{Tensors: []tensor.Info{{Name: "bias", DType: tensor.Int8, Shape: tensor.Shape{3}}}}
 	w, err := tsr.Create(path, plan, nil)
 	if err != nil {
 		log.Fatal(err)
@@ -55,14 +56,14 @@ func ExampleCreate() {
 }
 
 // CreateDir writes a directory with a file for each tensor, which appears when the writer is closed.
-// So does Create if the plan has several tensors.
+// So does Create if the schema has several tensors.
 func ExampleCreateDir() {
 	dir, err := os.MkdirTemp("", "tsr")
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	plan := &format.Plan{Tensors: []tensor.Info{
+	plan := &schema.Schema{Tensors: []tensor.Info{
 		{Name: "fc.weight", DType: tensor.Int8, Shape: tensor.Shape{2, 2}},
 		{Name: "fc.bias", DType: tensor.Int32, Shape: tensor.Shape{2}},
 	}}

@@ -17,7 +17,7 @@ type File struct{ *format.Model }
 // format.ErrCorrupt, or format.ErrTruncated if the file is now too short.
 // Prefetch maps all remaining files.
 //
-// Nil options work. Errors are of type *format.Error, with the field and its
+// Nil options work. Errors are of type *tensor.Error, with the field and its
 // offset in the file, or wrap those of package os.
 func Open(path string, o *format.Options) (*File, error) { return opened(codec.Open(path, o)) }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/corpus"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
@@ -97,9 +98,9 @@ var golden = []struct {
 	{"empty, large dims", tensor.Int32, tensor.Shape{0, math.MaxInt32, 1 << 29}, file(3, 3, [4]int32{1, 0, math.MaxInt32, 1 << 29}, nil)},
 }
 
-// plan returns a plan with one tensor, named as in a file opened from memory.
-func samplePlan(d tensor.DType, s tensor.Shape) *format.Plan {
-	return &format.Plan{Tensors: []tensor.Info{{Name: "tensor", DType: d, Shape: s}}}
+// plan returns a schema with one tensor, named as in a file opened from memory.
+func samplePlan(d tensor.DType, s tensor.Shape) *schema.Schema {
+	return &schema.Schema{Tensors: []tensor.Info{{Name: "tensor", DType: d, Shape: s}}}
 }
 
 func TestGoldenWrite(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 )
 
 // The functions of package format, for files of this format.
@@ -14,7 +15,7 @@ func openFile(f *os.File, off, size int64, o *format.Options) (*File, error) {
 	return opened(codec.OpenFile(f, off, size, o))
 }
 
-func newWriter(w io.Writer, p *format.Plan, o *WriteOptions) (*format.Writer, error) {
+func newWriter(w io.Writer, p *schema.Schema, o *WriteOptions) (*format.Writer, error) {
 	o = cmp.Or(o, &WriteOptions{})
 	return format.With(fileFormat{*o}).NewWriter(w, p, &o.WriteOptions)
 }

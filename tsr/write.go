@@ -9,7 +9,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -23,13 +23,13 @@ import (
 // Create fails with a [format.LossError] if p has metadata, a graph,
 // quantization, or, for a directory, names that cannot be file names, unless
 // the options accept the loss.
-func Create(path string, p *format.Plan, o *WriteOptions) (*format.Writer, error) {
+func Create(path string, p *schema.Schema, o *WriteOptions) (*format.Writer, error) {
 	o = cmp.Or(o, new(WriteOptions))
 	return format.With(fileFormat{*o}).Create(path, p, &o.WriteOptions)
 }
 
 // wantsDir reports whether p is written as a directory.
-func (d fileFormat) wantsDir(p *plan.Plan, path string) bool {
+func (d fileFormat) wantsDir(p *schema.Schema, path string) bool {
 	if d.opts.directory {
 		return true
 	}
@@ -44,7 +44,7 @@ func (d fileFormat) wantsDir(p *plan.Plan, path string) bool {
 }
 
 // Layout implements driver.Layouter. Each file has a header and one tensor.
-func (d fileFormat) Layout(p *plan.Plan, o *plan.WriteOptions) (*driver.Layout, error) {
+func (d fileFormat) Layout(p *schema.Schema, o *driver.WriteOptions) (*driver.Layout, error) {
 	l := &driver.Layout{Size: headerSize + p.Tensors[0].Size, Offsets: []int64{headerSize}}
 	for i := range p.Tensors {
 		l.Parts = append(l.Parts, driver.Part{Bytes: encode(&p.Tensors[i])})
@@ -60,7 +60,7 @@ func (d fileFormat) Layout(p *plan.Plan, o *plan.WriteOptions) (*driver.Layout, 
 // path must exist, and path itself may only be an empty directory. [Create]
 // describes what p may contain; tensor names must also be portable file names
 // (see the package documentation).
-func CreateDir(path string, p *format.Plan, o *WriteOptions) (*format.Writer, error) {
+func CreateDir(path string, p *schema.Schema, o *WriteOptions) (*format.Writer, error) {
 	c := *cmp.Or(o, new(WriteOptions))
 	c.directory = true
 	return Create(path, p, &c)
@@ -86,20 +86,20 @@ func encode(t *tensor.Info) []byte {
 }
 
 // Losses implements driver.Lossy.
-func (d fileFormat) Losses(p *plan.Plan, o *plan.WriteOptions, l *plan.LossList) {
+func (d fileFormat) Losses(p *schema.Schema, o *driver.WriteOptions, l *schema.LossList) {
 	l.TensorsOnly(p, "TSR")
 	l.DTypes(p, "TSR", dtypes)
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
 		if len(t.Shape) > maxRank || slices.ContainsFunc(t.Shape, func(d int64) bool { return d > math.MaxInt32 }) {
-			l.Fixed(plan.LossShape, t.Name, fmt.Errorf("%w: shape %v, not up to 4 dims of 31 bits", format.ErrUnsupported, t.Shape))
+			l.Fixed(schema.LossShape, t.Name, fmt.Errorf("%w: shape %v, not up to 4 dims of 31 bits", format.ErrUnsupported, t.Shape))
 		}
 	}
 	switch n, dir := len(p.Tensors), d.wantsDir(p, o.Path); {
 	case n == 0:
-		l.Fixed(plan.LossTensors, "", fmt.Errorf("%w: there are none", format.ErrUnsupported))
+		l.Fixed(schema.LossTensors, "", fmt.Errorf("%w: there are none", format.ErrUnsupported))
 	case n > 1 && !dir:
-		l.Fixed(plan.LossTensors, "", fmt.Errorf("%w: %d: one file holds one tensor", format.ErrUnsupported, n))
+		l.Fixed(schema.LossTensors, "", fmt.Errorf("%w: %d: one file holds one tensor", format.ErrUnsupported, n))
 	case dir:
 		_, reasons := fileNames(p.Tensors)
 		for i, why := range reasons {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -19,12 +20,12 @@ import (
 // refusedPlans lists plans that neither a file nor a directory can hold.
 var refusedPlans = []struct {
 	name  string
-	plan  *format.Plan
-	err   error // besides ErrPlan
+	plan  *schema.Schema
+	err   error // besides ErrSchema
 	field string
 }{
 	{"nil", nil, format.ErrUnsupported, "tensors"},
-	{"no tensors", &format.Plan{}, format.ErrUnsupported, "tensors"},
+	{"no tensors", &schema.Schema{}, format.ErrUnsupported, "tensors"},
 	{"float64", samplePlan(tensor.Float64, tensor.Shape{2}), format.ErrUnsupported, `tensor "tensor"`},
 	{"bool", samplePlan(tensor.Bool, nil), format.ErrUnsupported, `tensor "tensor"`},
 	{"no dtype", samplePlan(tensor.Invalid, nil), format.ErrDType, `tensor "tensor"`},
@@ -32,8 +33,8 @@ var refusedPlans = []struct {
 	{"large dim", samplePlan(tensor.Int8, tensor.Shape{0, math.MaxInt32 + 1}), format.ErrUnsupported, `tensor "tensor"`},
 	{"negative dim", samplePlan(tensor.Int8, tensor.Shape{-1}), format.ErrShape, `tensor "tensor"`},
 	{"overflow", samplePlan(tensor.Int8, tensor.Shape{1 << 30, 1 << 30, 1 << 30}), format.ErrShape, `tensor "tensor"`},
-	{"metadata", &format.Plan{Metadata: format.Metadata{{Key: "a", Value: "b"}}, Tensors: samplePlan(tensor.Int8, nil).Tensors}, format.ErrUnsupported, `metadata "a"`},
-	{"graph", &format.Plan{Graph: &format.Graph{Name: "g"}, Tensors: samplePlan(tensor.Int8, nil).Tensors}, format.ErrUnsupported, "graph"},
+	{"metadata", &schema.Schema{Metadata: schema.Metadata{{Key: "a", Value: "b"}}, Tensors: samplePlan(tensor.Int8, nil).Tensors}, format.ErrUnsupported, `metadata "a"`},
+	{"graph", &schema.Schema{Graph: &schema.Graph{Name: "g"}, Tensors: samplePlan(tensor.Int8, nil).Tensors}, format.ErrUnsupported, "graph"},
 }
 
 func TestRefusedPlans(t *testing.T) {
@@ -44,8 +45,8 @@ func TestRefusedPlans(t *testing.T) {
 			_, single := Create(dir+"/w.tsr", c.plan, nil)
 			_, many := CreateDir(dir+"/m", c.plan, nil)
 			for how, err := range map[string]error{"NewWriter": stream, "Create": single, "CreateDir": many} {
-				var e *format.Error
-				if !errors.As(err, &e) || !errors.Is(err, format.ErrPlan) || !errors.Is(err, c.err) || e.Field != c.field || e.Format != "tsr" {
+				var e *tensor.Error
+				if !errors.As(err, &e) || !errors.Is(err, format.ErrSchema) || !errors.Is(err, c.err) || e.Field != c.field || e.Format != "tsr" {
 					t.Errorf("%s: %v (%+v)", how, err, e)
 				}
 			}
@@ -56,7 +57,7 @@ func TestRefusedPlans(t *testing.T) {
 
 // TestAcceptNames checks the file names of tensors whose names cannot be used.
 func TestAcceptNames(t *testing.T) {
-	p, data := &format.Plan{}, map[string][]byte{}
+	p, data := &schema.Schema{}, map[string][]byte{}
 	for _, s := range []string{"Weight", "a/b", "weight", "a_b", "..", strings.Repeat("é", 126)} {
 		p.Tensors = append(p.Tensors, tensor.Info{Name: s, DType: tensor.Int8})
 		data[s] = []byte{1}
@@ -80,13 +81,13 @@ func contains(t *testing.T, dir string, want ...string) {
 // TestCreatePlace checks when Create writes a file and when a directory.
 func TestCreatePlace(t *testing.T) {
 	one, oneData := samplePlan(tensor.Int8, tensor.Shape{3}), map[string][]byte{"tensor": int8s(3)}
-	two := &format.Plan{Tensors: []tensor.Info{
+	two := &schema.Schema{Tensors: []tensor.Info{
 		{Name: "w", DType: tensor.Float32, Shape: tensor.Shape{3, 4}}, {Name: "b.x", DType: tensor.Int8, Shape: tensor.Shape{3}},
 	}}
 	twoData := map[string][]byte{"w": floats(12), "b.x": int8s(3)}
 	for _, c := range []struct {
 		path string
-		plan *format.Plan
+		plan *schema.Schema
 		data map[string][]byte
 		want string // the file that must exist
 	}{
@@ -120,12 +121,12 @@ func TestCreateDirNames(t *testing.T) {
 		{"a\x1b[31mb"}, {"a\nb"}, {"a\u009bb"}, {""}, {"a\x00b"}, {"a\xff"},
 		{"a", "a"}, {"Weight", "weight"}, {"é", "É"}, {"k", "\u212a"}, // the Kelvin sign
 	} {
-		p := &format.Plan{}
+		p := &schema.Schema{}
 		for _, n := range names {
 			p.Tensors = append(p.Tensors, tensor.Info{Name: n, DType: tensor.Int8})
 		}
 		dir := tree(t, nil)
-		expect.Refused(t, format.ErrPlan, names)(CreateDir(dir+"/m", p, nil))
+		expect.Refused(t, format.ErrSchema, names)(CreateDir(dir+"/m", p, nil))
 		contains(t, dir)
 	}
 }

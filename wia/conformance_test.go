@@ -5,6 +5,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/formattest"
+	"github.com/weightmap/weightmap/format/schema"
 )
 
 // with returns a codec that writes with options o.
@@ -44,22 +45,22 @@ func TestConformance(t *testing.T) {
 	formattest.Run(t, formattest.Config{
 		Codec: wiaCodec, ZeroCopy: true, Align: alignment, Files: foreign(), MaxAllocs: 40,
 		Samples: []formattest.Sample{
-			{Name: "full", Plan: full},
-			{Name: "plain", Plan: plan, Structural: covered},
-			{Name: "empty", Plan: &format.Plan{}, Structural: covered},
-			{Name: "gzip", Plan: plan, Structural: covered, Codec: with(WriteOptions{Compression: Gzip}), Slack: 1 << 20},
-			{Name: "zstd", Plan: plan, Structural: covered, Codec: with(WriteOptions{Compression: Zstd}), Slack: 4 << 20},
+			{Name: "full", Schema: full},
+			{Name: "plain", Schema: plan, Structural: covered},
+			{Name: "empty", Schema: &schema.Schema{}, Structural: covered},
+			{Name: "gzip", Schema: plan, Structural: covered, Codec: with(WriteOptions{Compression: Gzip}), Slack: 1 << 20},
+			{Name: "zstd", Schema: plan, Structural: covered, Codec: with(WriteOptions{Compression: Zstd}), Slack: 4 << 20},
 		},
 	})
 	formattest.Run(t, formattest.Config{
 		Codec: wiaCodec,
 		Samples: []formattest.Sample{
-			{Name: "full compressed", Plan: full, Codec: with(WriteOptions{Compression: Zstd, CompressTensor: alternate}), Slack: 4 << 20},
-			{Name: "tensors", Plan: plan, Structural: covered, Codec: with(WriteOptions{CompressTensor: alternate}), Slack: 4 << 20},
-			{Name: "encrypted", Plan: plan, Structural: covered, Codec: with(WriteOptions{Key: testKey}), Options: &format.Options{Key: testKey}, Random: true},
-			{Name: "all", Plan: plan, Codec: with(WriteOptions{Compression: Gzip, CompressTensor: alternate, Key: testKey, Signer: rsaSigner}),
+			{Name: "full compressed", Schema: full, Codec: with(WriteOptions{Compression: Zstd, CompressTensor: alternate}), Slack: 4 << 20},
+			{Name: "tensors", Schema: plan, Structural: covered, Codec: with(WriteOptions{CompressTensor: alternate}), Slack: 4 << 20},
+			{Name: "encrypted", Schema: plan, Structural: covered, Codec: with(WriteOptions{Key: testKey}), Options: &format.Options{Key: testKey}, Random: true},
+			{Name: "all", Schema: plan, Codec: with(WriteOptions{Compression: Gzip, CompressTensor: alternate, Key: testKey, Signer: rsaSigner}),
 				Options: &format.Options{Key: testKey}, Random: true, Slack: 4 << 20},
-			{Name: "ecdsa", Plan: plan, Structural: covered, Codec: with(WriteOptions{Signer: ecKey})},
+			{Name: "ecdsa", Schema: plan, Structural: covered, Codec: with(WriteOptions{Signer: ecKey})},
 		},
 	})
 }

@@ -160,12 +160,12 @@
 //     depends on it. Element types of value infos and attribute types remain
 //     numbers.
 //   - In a neutral graph, float64 attributes become float32, booleans become 0
-//     or 1, and JSON values become text, since ONNX has nothing else. A plan
+//     or 1, and JSON values become text, since ONNX has nothing else. A schema
 //     in which this changes a value is refused, unless
 //     format.WriteOptions.AcceptLoss has "conversion". A float64 becomes the
 //     float32 with the same shortest decimal text, so 0.1 stays 0.1.
 //   - A file whose quantization parameters do not fit their tensor opens, but
-//     tensor.Decode into float32 returns ErrQuantization. A plan with such
+//     tensor.Decode into float32 returns ErrQuantization. A schema with such
 //     parameters is refused, or written without them if the loss is accepted;
 //     copies preserve them. Type NONE means no parameters.
 //
@@ -192,8 +192,8 @@
 //
 // # Copies
 //
-// format.Copy with format.PlanOf preserves everything in a file, including unknown
-// fields and the text of the metadata, unless the plan is changed. To
+// format.Copy with format.Model.Schema preserves everything in a file, including unknown
+// fields and the text of the metadata, unless the schema is changed. To
 // compress, encrypt or sign a file, copy it with other options. Checksums and the
 // signature are recomputed, and tensors stored in initializers of the graph move to
 // the tensor block.

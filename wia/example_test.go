@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/keys"
 	"github.com/weightmap/weightmap/tensor"
 	"github.com/weightmap/weightmap/wia"
@@ -24,14 +25,14 @@ import (
 
 // model writes a small model with a graph, and opens it.
 func model(o wia.WriteOptions) *wia.File {
-	plan := &format.Plan{
-		Metadata: format.Metadata{{Key: "model_info", Value: json.RawMessage(`{"name":"edge detector"}`)}},
+	plan := &schema.Schema{
+		Metadata: schema.Metadata{{Key: "model_info", Value: json.RawMessage(`{"name":"edge detector"}`)}},
 		Tensors:  []tensor.Info{{Name: "kernel", DType: tensor.Float32, Shape: tensor.Shape{1, 1, 1, 3}}},
-		Graph: &format.Graph{
-			Inputs:  []format.ValueInfo{{Name: "image", DType: tensor.Float32, Dims: []format.Dim{{Symbol: "batch", Size: format.DynamicDim}, {Size: 1}, {Size: 28}, {Size: 28}}}},
-			Outputs: []format.ValueInfo{{Name: "edges"}},
-			Nodes: []format.Node{{Name: "conv", Op: "Conv", Inputs: []string{"image", "kernel"}, Outputs: []string{"edges"},
-				Attributes: []format.Attribute{{Name: "kernel_shape", Value: []int64{1, 3}}}}},
+		Graph: &schema.Graph{
+			Inputs:  []schema.ValueInfo{{Name: "image", DType: tensor.Float32, Dims: []schema.Dim{{Symbol: "batch", Size: schema.DynamicDim}, {Size: 1}, {Size: 28}, {Size: 28}}}},
+			Outputs: []schema.ValueInfo{{Name: "edges"}},
+			Nodes: []schema.Node{{Name: "conv", Op: "Conv", Inputs: []string{"image", "kernel"}, Outputs: []string{"edges"},
+				Attributes: []schema.Attribute{{Name: "kernel_shape", Value: []int64{1, 3}}}}},
 		},
 	}
 	var out bytes.Buffer
@@ -113,7 +114,7 @@ func ExampleOpen() {
 	}
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "model.wia")
-	plan := &format.Plan{Metadata: format.Metadata{{Key: "ir_version", Value: 8}}}
+	plan := &schema.Schema{Metadata: schema.Metadata{{Key: "ir_version", Value: 8}}}
 	key := make([]byte, 32) // from a key store
 	w, err := wia.Create(path, plan, &wia.WriteOptions{Key: key, Compression: wia.Zstd})
 	if err != nil {

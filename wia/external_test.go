@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/external"
 	"github.com/weightmap/weightmap/internal/onnxgraph"
 
@@ -54,11 +55,11 @@ func TestExternalNotThere(t *testing.T) {
 			expect.OK(t, err)
 			defer f.Close()
 			_, err = f.Tensor("w")
-			var located *format.Error
+			var located *tensor.Error
 			if !errors.As(err, &located) || !errors.Is(err, fs.ErrNotExist) {
 				t.Fatal(err)
 			}
-			expect.Equal(t, format.Error{Format: "wia", Path: path, Field: `tensor "w"`, Offset: c.want}, *located, cmpopts.IgnoreFields(format.Error{}, "Err"))
+			expect.Equal(t, tensor.Error{Format: "wia", Path: path, Field: `tensor "w"`, Offset: c.want}, *located, cmpopts.IgnoreFields(tensor.Error{}, "Err"))
 		})
 	}
 }
@@ -78,13 +79,13 @@ func TestLocations(t *testing.T) {
 }
 
 func TestExternalWriterRefuses(t *testing.T) {
-	p := &format.Plan{Tensors: []tensor.Info{{Name: "w", DType: tensor.Uint8, Shape: tensor.Shape{4}}}}
+	p := &schema.Schema{Tensors: []tensor.Info{{Name: "w", DType: tensor.Uint8, Shape: tensor.Shape{4}}}}
 	dir := t.TempDir()
 	for _, location := range []string{"../up", "/abs", "dir/", `back\slash`, "\xff"} {
-		expect.Refused(t, format.ErrPlan, location)(Create(filepath.Join(dir, "m.wia"), p, &WriteOptions{ExternalFrom: 1, External: location}))
+		expect.Refused(t, format.ErrSchema, location)(Create(filepath.Join(dir, "m.wia"), p, &WriteOptions{ExternalFrom: 1, External: location}))
 	}
-	expect.Refused(t, format.ErrPlan, "a model by the name of its data")(Create(filepath.Join(dir, "m.wia.0123456789abcdef.data"), p, &WriteOptions{ExternalFrom: 1, External: "m"}))
-	if _, err := newWriter(&bytes.Buffer{}, p, &WriteOptions{ExternalFrom: 1}); !errors.Is(err, format.ErrPlan) || !errors.Is(err, format.ErrUnsupported) || errors.Is(err, format.ErrLimit) {
+	expect.Refused(t, format.ErrSchema, "a model by the name of its data")(Create(filepath.Join(dir, "m.wia.0123456789abcdef.data"), p, &WriteOptions{ExternalFrom: 1, External: "m"}))
+	if _, err := newWriter(&bytes.Buffer{}, p, &WriteOptions{ExternalFrom: 1}); !errors.Is(err, format.ErrSchema) || !errors.Is(err, format.ErrUnsupported) || errors.Is(err, format.ErrLimit) {
 		t.Errorf("a stream: %v", err)
 	}
 	// An aborted writer leaves nothing behind.

@@ -31,7 +31,7 @@ type File struct {
 }
 
 // Open maps the WIA file at path and reads and checks its structure. Nil options
-// work. Errors are of type *format.Error, with the path of the field, such as
+// work. Errors are of type *tensor.Error, with the path of the field, such as
 // "graph.nodes[3].attributes[1].t.dims", and its offset in the file.
 func Open(path string, o *format.Options) (*File, error) { return file(wiaCodec.Open(path, o)) }
 

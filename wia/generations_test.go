@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/disk"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
@@ -48,7 +49,7 @@ func holds(t *testing.T, f *File, data string) {
 }
 
 func trySave(path, data string, o *WriteOptions) error {
-	p := &format.Plan{Tensors: []tensor.Info{{Name: "w", DType: tensor.Uint8, Shape: tensor.Shape{int64(len(data))}}}}
+	p := &schema.Schema{Tensors: []tensor.Info{{Name: "w", DType: tensor.Uint8, Shape: tensor.Shape{int64(len(data))}}}}
 	own := *o
 	own.ExternalFrom, own.Time = 1, time.Unix(1_700_000_000, 0)
 	w, err := Create(path, p, &own)
@@ -200,7 +201,7 @@ func TestGenerationInside(t *testing.T) {
 			expect.OK(t, os.WriteFile(filepath.Join(dir, "n.wia"), expect.Read(t, path), 0o644))
 			want = []string{"m.wia", name, "n.wia"}
 		}
-		w, err := Create(path, &format.Plan{}, nil)
+		w, err := Create(path, &schema.Schema{}, nil)
 		expect.OK(t, err)
 		expect.OK(t, w.Close())
 		expect.Equal(t, want, namesIn(t, dir))

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/onnxgraph"
 	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/tensor"
@@ -129,8 +129,8 @@ func (f *parsed) view(h *head, s *protobuf.Source) (tensor.View, error) {
 	return f.files.View(f.src, h.ext.location, &info), nil
 }
 
-// graphOf decodes a graph in wire format whose tensors are those of a plan.
-func graphOf(b []byte, tensors []tensor.Info) (*plan.Graph, error) {
+// graphOf decodes a graph in wire format whose tensors are those of a schema.
+func graphOf(b []byte, tensors []tensor.Info) (*schema.Graph, error) {
 	p := &parser{parsed: &parsed{index: &driver.Index{}}, head: newHead()}
 	p.graph().Source = *protobuf.InMemory(b)
 	p.hdr.blocks[graphBlock].size = int64(len(b))

@@ -5,13 +5,14 @@ import (
 	"math"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 	"github.com/weightmap/weightmap/tensor"
 )
 
 // Losses implements driver.Lossy.
-func (fileFormat) Losses(p *plan.Plan, _ *plan.WriteOptions, l *plan.LossList) {
+func (fileFormat) Losses(p *schema.Schema, _ *driver.WriteOptions, l *schema.LossList) {
 	from := originalOf(p, l)
 	l.DTypes(p, "WIA", dtypes[1:])
 	for i := range p.Tensors {
@@ -23,8 +24,8 @@ func (fileFormat) Losses(p *plan.Plan, _ *plan.WriteOptions, l *plan.LossList) {
 		}
 	}
 	if from.metadata == nil {
-		l.UniqueMetadata(p, func(i int, e plan.Entry) error {
-			_, err := jsonmeta.Marshal(format.Metadata{e}, jsonmeta.Options{})
+		l.UniqueMetadata(p, func(i int, e schema.Entry) error {
+			_, err := jsonmeta.Marshal(schema.Metadata{e}, jsonmeta.Options{})
 			if x, ok := e.Value.(float64); err == nil && ok && (math.IsNaN(x) || math.IsInf(x, 0)) {
 				l.ConvertedMetadata(p, i, fmt.Sprintf("JSON has no %v, a string takes its place", x))
 			}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/corpus"
+	"github.com/weightmap/weightmap/tensor"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
@@ -201,7 +202,7 @@ func malformedCases() []malformed {
 // the file.
 func checkError(t *testing.T, err, want error, field string, size int64) {
 	t.Helper()
-	var e *format.Error
+	var e *tensor.Error
 	if !errors.As(err, &e) || !errors.Is(err, want) {
 		t.Fatalf("%v, want %v", err, want)
 	}

@@ -5,7 +5,7 @@ import (
 	"cmp"
 	"fmt"
 
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 	"github.com/weightmap/weightmap/internal/onnxgraph"
 	"github.com/weightmap/weightmap/internal/protobuf"
@@ -13,8 +13,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// native returns what a plan cannot hold.
-func (f *parsed) native() (*plan.Native, error) {
+// native returns what a schema cannot hold.
+func (f *parsed) native() (*schema.Native, error) {
 	meta, block := &f.payloads[metadataBlock], &f.payloads[tensorBlock]
 	n := f.graph().Size + meta.Size + 64*int64(len(f.records))
 	if err := f.memory.Reserve(n); err != nil {
@@ -43,7 +43,7 @@ func (f *parsed) native() (*plan.Native, error) {
 	raw = protobuf.PutBytes(protobuf.PutBytes(raw, 4, unknown), 5, meta.Win)
 	// All parts of it were checked.
 	list, _ := graphSchema.Kinds(nativeMsg, raw, 0)
-	return &plan.Native{Format: formatName, Kinds: list, Raw: raw}, nil
+	return &schema.Native{Format: formatName, Kinds: list, Raw: raw}, nil
 }
 
 // nativeGraph returns the graph as a field of nativeMsg, nil if there is none.
@@ -100,16 +100,16 @@ func (f *parsed) tensorMessage(i int) (b, around []byte, err error) {
 	return b, around, p.locate(fmt.Sprintf("tensor %q", f.index.Name(i)), err)
 }
 
-// original is the decoded Native of a plan, updated to match the plan.
+// original is the decoded Native of a schema, updated to match the schema.
 type original struct {
-	graph     []byte          // without its initializers; nil if the plan has another
-	tensors   map[string]rest // by the name in the plan
+	graph     []byte          // without its initializers; nil if the schema has another
+	tensors   map[string]rest // by the name in the schema
 	tail      []byte          // unknown fields of the tensor block
 	signature []byte          // unknown fields of the signature block
-	metadata  []byte          // nil if the plan has other metadata
+	metadata  []byte          // nil if the schema has other metadata
 }
 
-// rest has the fields of the messages of a tensor that a plan does not hold.
+// rest has the fields of the messages of a tensor that a schema does not hold.
 type rest struct {
 	tensor     []byte // metadata and unknown fields
 	declared   []byte // of its initializer
@@ -117,8 +117,8 @@ type rest struct {
 	compressed []byte // unknown fields of CompressedTensor
 }
 
-// originalOf decodes the plan's Native, if it has one of this format, and adds what contradicts the plan to l.
-func originalOf(p *plan.Plan, l *plan.LossList) *original {
+// originalOf decodes the schema's Native, if it has one of this format, and adds what contradicts the schema to l.
+func originalOf(p *schema.Schema, l *schema.LossList) *original {
 	n, o := p.Native, &original{tensors: map[string]rest{}}
 	if n == nil || n.Format != formatName {
 		return o
@@ -164,13 +164,13 @@ func originalOf(p *plan.Plan, l *plan.LossList) *original {
 	}
 	if graph.Num != 0 {
 		_, own := onnxgraph.Split(graphMsg, n.Raw[graph.Start:graph.End], graphSchema.Initializers)
-		o.graph = e.Follow(own, p, l, func(b []byte) (*plan.Graph, error) { return graphOf(b, p.Tensors) })
+		o.graph = e.Follow(own, p, l, func(b []byte) (*schema.Graph, error) { return graphOf(b, p.Tensors) })
 	}
 	return o
 }
 
 // isText reports whether b is a JSON text of m.
-func isText(b []byte, m plan.Metadata) bool {
+func isText(b []byte, m schema.Metadata) bool {
 	parsed, err := jsonmeta.Parse(b, jsonmeta.Options{})
 	own, failed := jsonmeta.Marshal(parsed, jsonmeta.Options{})
 	other, refused := jsonmeta.Marshal(m, jsonmeta.Options{})
@@ -186,7 +186,7 @@ func (r *rest) quantizes(info *tensor.Info) bool {
 	return h.read(s, s.All(), 2) == nil && h.quant.quantization().Equal(info.Quant)
 }
 
-// fields returns the remaining fields of a tensor's message, with the quantization of the plan.
+// fields returns the remaining fields of a tensor's message, with the quantization of the schema.
 func (r *rest) fields(info *tensor.Info) []byte {
 	if r.quantizes(info) {
 		return r.tensor

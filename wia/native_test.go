@@ -11,15 +11,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// planned writes a copy of odd after change has changed its plan.
-func planned(t *testing.T, change func(*format.Plan), o *WriteOptions) (*File, error) {
+// planned writes a copy of odd after change has changed its schema.
+func planned(t *testing.T, change func(*schema.Schema), o *WriteOptions) (*File, error) {
 	t.Helper()
 	f := mustOpen(t, odd().bytes(), nil)
-	p, err := format.PlanOf(f.Model)
+	p, err := f.Schema()
 	expect.OK(t, err)
 	change(p)
 	var out bytes.Buffer
@@ -31,7 +32,7 @@ func planned(t *testing.T, change func(*format.Plan), o *WriteOptions) (*File, e
 	return mustOpen(t, out.Bytes(), nil), nil
 }
 
-// TestPlanFollows checks that parts of a file that a plan cannot hold follow its
+// TestPlanFollows checks that parts of a file that a schema cannot hold follow its
 // tensors, or are listed as losses.
 func TestPlanFollows(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "m.wia")
@@ -50,20 +51,20 @@ func TestPlanFollows(t *testing.T) {
 	}
 
 	// A graph that has changed is written without what only the old message holds.
-	other := func(p *format.Plan) { p.Graph.Nodes[0].Op = "Other" }
+	other := func(p *schema.Schema) { p.Graph.Nodes[0].Op = "Other" }
 	_, err = planned(t, other, &WriteOptions{WriteOptions: format.WriteOptions{AcceptLoss: []string{"attribute", "value", "label"}}})
-	var refused *format.LossError
-	if !errors.As(err, &refused) || !slices.ContainsFunc(refused.Losses, func(l format.Loss) bool { return l.Item() == "native:doc_string" }) {
+	var refused *schema.LossError
+	if !errors.As(err, &refused) || !slices.ContainsFunc(refused.Losses, func(l schema.Loss) bool { return l.Item() == "native:doc_string" }) {
 		t.Fatal(err)
 	}
-	f, err := planned(t, other, &WriteOptions{WriteOptions: format.WriteOptions{AcceptLoss: format.AcceptableLosses()}})
+	f, err := planned(t, other, &WriteOptions{WriteOptions: format.WriteOptions{AcceptLoss: schema.AcceptableLosses()}})
 	expect.OK(t, err)
 	if m := recordOf(t, f, "w"); !bytes.Contains(m, st(1, "doc")) {
 		t.Error(m)
 	}
 	for _, raw := range [][]byte{{0x0a, 9}, {0x0a, 2, 0x12, 9}} {
-		_, err := planned(t, func(p *format.Plan) { p.Native.Raw = raw }, nil)
-		if !errors.Is(err, format.ErrPlan) {
+		_, err := planned(t, func(p *schema.Schema) { p.Native.Raw = raw }, nil)
+		if !errors.Is(err, format.ErrSchema) {
 			t.Errorf("%x: %v", raw, err)
 		}
 	}

@@ -14,7 +14,7 @@ type WriteOptions struct {
 	// Compression is the compression of the metadata and graph blocks.
 	Compression Compression
 	// CompressTensor returns the compression of a tensor; nil compresses none. Its
-	// argument is a tensor of the plan, so Compression is "", Stored is Size, and
+	// argument is a tensor of the schema, so Compression is "", Stored is Size, and
 	// Offset is -1. It may be called more than once for a tensor, and its result
 	// for external data is not used. Compressed tensors cannot be views into the
 	// mapping, and a file with any cannot be streamed (see Spool), since sizes

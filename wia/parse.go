@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/external"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 	"github.com/weightmap/weightmap/internal/protobuf"
@@ -20,12 +20,12 @@ type parsed struct {
 	memory          *driver.Memory
 	hdr             header
 	payloads        [numBlocks]payload
-	metadata        plan.Metadata
-	decoded         *plan.Graph // of graph
-	signature       *signatures // nil without a signature block
-	records         []record    // by tensor
-	externals       []elsewhere // of tensors of the file, and of those inside the graph
-	afterExternals  int         // the number of the declared checksum behind theirs
+	metadata        schema.Metadata
+	decoded         *schema.Graph // of graph
+	signature       *signatures   // nil without a signature block
+	records         []record      // by tensor
+	externals       []elsewhere   // of tensors of the file, and of those inside the graph
+	afterExternals  int           // the number of the declared checksum behind theirs
 	files           external.Files
 	initializerData bool // initializers of the graph have data
 	tail            bool // the tensor block has unknown fields

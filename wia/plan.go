@@ -9,7 +9,8 @@ import (
 	"slices"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/codec"
 	"github.com/weightmap/weightmap/internal/external"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
@@ -34,8 +35,8 @@ type item struct {
 	off      int64  // of the prefix in the payload
 }
 
-// plan checks the options and the plan, and builds all that needs no tensor data.
-func (w *encoder) plan(p *plan.Plan) error {
+// plan checks the options and the schema, and builds all that needs no tensor data.
+func (w *encoder) plan(p *schema.Schema) error {
 	o := w.o
 	w.hdr.compression, w.hdr.blocks[headerBlock].size = o.Compression, headerSize
 	_, level := codec.CheckLevel(o.Level)
@@ -44,8 +45,8 @@ func (w *encoder) plan(p *plan.Plan) error {
 		w.hdr.encryption = 1
 		w.cipher, key = seal.New(o.Key)
 	}
-	w.from = originalOf(p, &plan.LossList{}) // Losses listed what is lost
-	w.sign.unknown, w.sign.signer.Timestamp = w.from.signature, plan.SignatureTime(w.common)
+	w.from = originalOf(p, &schema.LossList{}) // Losses listed what is lost
+	w.sign.unknown, w.sign.signer.Timestamp = w.from.signature, driver.SignatureTime(w.common)
 	w.hdr.blocks[signatureBlock].size, signer = w.sign.prepare(o.Signer)
 	err := cmp.Or(
 		refusal("compression", o.Compression.check()),
@@ -74,7 +75,7 @@ func (w *encoder) plan(p *plan.Plan) error {
 	return err
 }
 
-// refusal returns the error for a field of the plan or of the options, nil for none.
+// refusal returns the error for a field of the schema or of the options, nil for none.
 func refusal(field string, err error) error {
 	if err == nil {
 		return nil
@@ -83,7 +84,7 @@ func refusal(field string, err error) error {
 }
 
 // planTensors makes the items. It places them unless some are compressed.
-func (w *encoder) planTensors(p *plan.Plan) (err error) {
+func (w *encoder) planTensors(p *schema.Schema) (err error) {
 	w.fixed = true
 	var noExternal error
 	w.ext, noExternal = external.New(formatName, w.o.External, w.common.Path, w.files)
@@ -129,7 +130,7 @@ func putTensor(b []byte, info *tensor.Info, data []byte) []byte {
 	return protobuf.PutBytes(append(putHead(b, info), new(rest).fields(info)...), rawArm, data)
 }
 
-// quantField returns the field with the QuantizationParams of a tensor of a plan, nil
+// quantField returns the field with the QuantizationParams of a tensor of a schema, nil
 // for none. It fails if the parameters do not fit the tensor.
 func quantField(info *tensor.Info) ([]byte, error) {
 	q := info.Quant
@@ -159,7 +160,7 @@ func quantField(info *tensor.Info) ([]byte, error) {
 }
 
 // graphBlock returns the message of the graph to write, nil for none.
-func (w *encoder) graphBlock(p *plan.Plan) (_ []byte, err error) {
+func (w *encoder) graphBlock(p *schema.Schema) (_ []byte, err error) {
 	if p.Graph == nil {
 		return nil, nil
 	}
@@ -184,7 +185,7 @@ func (w *encoder) graphBlock(p *plan.Plan) (_ []byte, err error) {
 	for _, name := range names {
 		info := byName[name]
 		if info == nil {
-			return nil, fmt.Errorf("%w: initializer %q is not a tensor of the plan", tensor.ErrCorrupt, name)
+			return nil, fmt.Errorf("%w: initializer %q is not a tensor of the schema", tensor.ErrCorrupt, name)
 		}
 		b = protobuf.PutBytes(b, graphSchema.Initializers, append(putHead(nil, info), w.from.tensors[name].declared...))
 	}

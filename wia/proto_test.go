@@ -19,7 +19,7 @@ import (
 )
 
 // schema compiles wia.proto.
-func schema(t testing.TB) protoreflect.FileDescriptor {
+func protoSchema(t testing.TB) protoreflect.FileDescriptor {
 	t.Helper()
 	c := protocompile.Compiler{Resolver: &protocompile.SourceResolver{ImportPaths: []string{"."}}}
 	files, err := c.Compile(t.Context(), "wia.proto")
@@ -91,7 +91,7 @@ func described(d protoreflect.MessageDescriptor) *protobuf.Message {
 }
 
 func TestTablesMatchSchema(t *testing.T) {
-	d := schema(t)
+	d := protoSchema(t)
 	want := map[string]*protobuf.Message{}
 	var add func(list protoreflect.MessageDescriptors)
 	add = func(list protoreflect.MessageDescriptors) {
@@ -118,7 +118,7 @@ func TestTablesMatchSchema(t *testing.T) {
 
 // TestProtobufReads decodes every block we write with the protobuf runtime.
 func TestProtobufReads(t *testing.T) {
-	d := schema(t)
+	d := protoSchema(t)
 	for name, o := range map[string]*WriteOptions{
 		"plain":     nil,
 		"tensors":   {CompressTensor: alternate},

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -61,10 +62,10 @@ func TestQuantization(t *testing.T) {
 }
 
 func TestWriterRefusesQuantization(t *testing.T) {
-	q := func(q tensor.Quantization) *format.Plan {
-		return &format.Plan{Tensors: []tensor.Info{{Name: "q", DType: tensor.Int8, Shape: tensor.Shape{2, 3}, Quant: &q}}}
+	q := func(q tensor.Quantization) *schema.Schema {
+		return &schema.Schema{Tensors: []tensor.Info{{Name: "q", DType: tensor.Int8, Shape: tensor.Shape{2, 3}, Quant: &q}}}
 	}
-	if _, err := newWriter(nil, q(tensor.Quantization{Scales: []float32{1}, Axis: 2}), nil); !errors.Is(err, format.ErrPlan) || !errors.Is(err, tensor.ErrQuantization) {
+	if _, err := newWriter(nil, q(tensor.Quantization{Scales: []float32{1}, Axis: 2}), nil); !errors.Is(err, format.ErrSchema) || !errors.Is(err, tensor.ErrQuantization) {
 		t.Error(err)
 	}
 	p := q(tensor.Quantization{Scales: []float32{1, 2}, ZeroPoints: []int32{3}, Axis: 0})

@@ -18,7 +18,7 @@ type record struct {
 	block      block // tensorBlock, or graphBlock for an initializer with data
 	codec      Compression
 	compressed bool  // a CompressedTensor
-	more       bool  // it has fields that a plan does not hold
+	more       bool  // it has fields that a schema does not hold
 	external   int32 // in externals; -1 for data in the file
 }
 

@@ -6,7 +6,6 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 	"github.com/weightmap/weightmap/tensor"
@@ -39,7 +38,7 @@ func (fileFormat) Operators() []contract.Operator { return nil }
 
 // Configure implements driver.Configurable. The compression applies to the
 // blocks and to all tensors.
-func (d fileFormat) Configure(own any, s *plan.Storage) (driver.Driver, error) {
+func (d fileFormat) Configure(own any, s *driver.Storage) (driver.Driver, error) {
 	o, err := driver.OwnOptions(formatName, own, d.opts, (*WriteOptions).common)
 	if err != nil {
 		return nil, err

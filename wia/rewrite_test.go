@@ -20,7 +20,7 @@ import (
 func unknownFields() []byte { return cat(vi(77, -1), by(78, []byte("x")), fl(79, 2)) }
 
 // odd returns a container with unknown fields in every message, and with all that
-// a plan cannot hold.
+// a schema cannot hold.
 func odd() container {
 	u := unknownFields()
 	quant := by(3, vi(1, 77), fl(2, 2), vi(4, 3), by(5, by(1, floats(1)), u), u)
@@ -51,7 +51,7 @@ func odd() container {
 	}
 }
 
-// TestRewriteKeepsAll checks that unknown fields, and all that a plan cannot hold,
+// TestRewriteKeepsAll checks that unknown fields, and all that a schema cannot hold,
 // survive a read-write cycle.
 func TestRewriteKeepsAll(t *testing.T) {
 	f := mustOpen(t, odd().bytes(), nil)
@@ -105,7 +105,7 @@ func TestRewriteKeepsAround(t *testing.T) {
 		f := mustOpen(t, container{tensor: tt.record}.bytes(), &format.Options{Dir: dir})
 		for kept, o := range map[bool]*WriteOptions{true: &tt.o, false: {}} {
 			path := filepath.Join(dir, fmt.Sprint(name, kept)+".wia")
-			p, err := format.PlanOf(f.Model)
+			p, err := f.Schema()
 			expect.OK(t, err)
 			w, err := Create(path, p, o)
 			expect.OK(t, err)
@@ -148,7 +148,7 @@ func sameGraph(t *testing.T, a, b *File) {
 	t.Helper()
 	var list []*dynamicpb.Message
 	for _, f := range []*File{a, b} {
-		g := decode(t, schema(t), "Graph", f.f.graph().Win)
+		g := decode(t, protoSchema(t), "Graph", f.f.graph().Win)
 		fields := g.Descriptor().Fields()
 		initializers := g.Mutable(fields.ByName("initializers")).List()
 		for i := range initializers.Len() {
@@ -162,7 +162,7 @@ func sameGraph(t *testing.T, a, b *File) {
 
 // rewriteTo copies a file to w, with other options.
 func rewriteTo(w io.Writer, f *File, o *WriteOptions) error {
-	p, err := format.PlanOf(f.Model)
+	p, err := f.Schema()
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/formattest"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -19,11 +20,11 @@ var testKey = bytes.Repeat([]byte{7}, 32)
 
 func allDTypes() []tensor.DType { return dtypes[1:] }
 
-// samplePlan returns a plan with tensors of all dtypes, quantization, metadata and
+// samplePlan returns a schema with tensors of all dtypes, quantization, metadata and
 // a graph.
-func samplePlan(t testing.TB) *format.Plan {
+func samplePlan(t testing.TB) *schema.Schema {
 	t.Helper()
-	p := &format.Plan{}
+	p := &schema.Schema{}
 	for i, d := range allDTypes() {
 		p.Tensors = append(p.Tensors, tensor.Info{Name: fmt.Sprintf("layer.%d/%v", i, d), DType: d, Shape: tensor.Shape{int64(i), 3, 5}})
 	}
@@ -34,19 +35,19 @@ func samplePlan(t testing.TB) *format.Plan {
 		tensor.Info{Name: "q", DType: tensor.Int8, Shape: tensor.Shape{2, 3}, Quant: &tensor.Quantization{Scales: []float32{0.5}, ZeroPoints: []int32{-3}, Axis: tensor.PerTensor}},
 		tensor.Info{Name: "pc", DType: tensor.Uint8, Shape: tensor.Shape{3, 2}, Quant: &tensor.Quantization{Scheme: tensor.Logarithmic, Scales: []float32{1, 2, 3}, ZeroPoints: []int32{0, 1, -1}, Axis: 0}},
 		tensor.Info{Name: "w", DType: tensor.Float32, Shape: tensor.Shape{4, 4}})
-	p.Metadata = format.Metadata{{Key: "model_info", Value: json.RawMessage(`{"name":"m"}`)}, {Key: "x", Value: int64(1)}}
+	p.Metadata = schema.Metadata{{Key: "model_info", Value: json.RawMessage(`{"name":"m"}`)}, {Key: "x", Value: int64(1)}}
 	k, err := tensor.FromBytes("", tensor.Float32, tensor.Shape{2}, make([]byte, 8))
 	expect.OK(t, err)
-	p.Graph = &format.Graph{
+	p.Graph = &schema.Graph{
 		Name:    "main",
-		Inputs:  []format.ValueInfo{{Name: "in", DType: tensor.Float32, Dims: []format.Dim{{Size: -1, Symbol: "batch"}, {Size: 4}, {Size: -1}}}},
-		Outputs: []format.ValueInfo{{Name: "y"}},
-		Nodes: []format.Node{
-			{Name: "n", Op: "Gemm", Domain: "com.example", Inputs: []string{"in", "w", ""}, Outputs: []string{"y"}, Attributes: []format.Attribute{
+		Inputs:  []schema.ValueInfo{{Name: "in", DType: tensor.Float32, Dims: []schema.Dim{{Size: -1, Symbol: "batch"}, {Size: 4}, {Size: -1}}}},
+		Outputs: []schema.ValueInfo{{Name: "y"}},
+		Nodes: []schema.Node{
+			{Name: "n", Op: "Gemm", Domain: "com.example", Inputs: []string{"in", "w", ""}, Outputs: []string{"y"}, Attributes: []schema.Attribute{
 				{Name: "a", Value: int64(0)}, {Name: "b", Value: float32(0.5)}, {Name: "c", Value: "text"}, {Name: "d", Value: []int64{1, -1}},
 				{Name: "e", Value: []float32{1, 2}}, {Name: "f", Value: []string{"x", ""}}, {Name: "g", Value: k}, {Name: "h", Value: []tensor.View{k, k}},
-				{Name: "i", Value: &format.Graph{Name: "sub", Nodes: []format.Node{{Op: "Relu", Inputs: []string{"y"}, Outputs: []string{"z"}}}, Initializers: []string{}}},
-				{Name: "j", Value: []*format.Graph{{Name: "s0", Initializers: []string{}}, {Name: "s1", Initializers: []string{}}}},
+				{Name: "i", Value: &schema.Graph{Name: "sub", Nodes: []schema.Node{{Op: "Relu", Inputs: []string{"y"}, Outputs: []string{"z"}}}, Initializers: []string{}}},
+				{Name: "j", Value: []*schema.Graph{{Name: "s0", Initializers: []string{}}, {Name: "s1", Initializers: []string{}}}},
 			}},
 		},
 		Initializers: []string{"w", "q"},
@@ -57,8 +58,8 @@ func samplePlan(t testing.TB) *format.Plan {
 // alternate stores tensors plainly, as gzip and as zstd.
 func alternate(info tensor.Info) Compression { return Compression(len(info.Name) % 3) }
 
-// writeSample writes a plan with the data of formattest.Fill and returns the file.
-func writeSample(t testing.TB, p *format.Plan, o *WriteOptions) []byte {
+// writeSample writes a schema with the data of formattest.Fill and returns the file.
+func writeSample(t testing.TB, p *schema.Schema, o *WriteOptions) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	own := *cmp.Or(o, &WriteOptions{})
@@ -74,15 +75,15 @@ func writeSample(t testing.TB, p *format.Plan, o *WriteOptions) []byte {
 
 // tinyPlan returns a small plan with all that changes the layout: the conformance
 // kit flips every bit of its file.
-func tinyPlan() *format.Plan {
-	return &format.Plan{
-		Metadata: format.Metadata{{Key: "a", Value: "b"}},
+func tinyPlan() *schema.Schema {
+	return &schema.Schema{
+		Metadata: schema.Metadata{{Key: "a", Value: "b"}},
 		Tensors: []tensor.Info{
 			{Name: "w", DType: tensor.Float32, Shape: tensor.Shape{30}},
 			{Name: "empty", DType: tensor.Int64, Shape: tensor.Shape{0, 2}},
 			{Name: "bb", DType: tensor.BFloat16, Shape: tensor.Shape{}},
 			{Name: "q", DType: tensor.Int8, Shape: tensor.Shape{2}, Quant: &tensor.Quantization{Scales: []float32{1, 2}, Axis: 0}},
 		},
-		Graph: &format.Graph{Nodes: []format.Node{{Op: "Relu", Inputs: []string{"w"}, Outputs: []string{"y"}}}, Initializers: []string{"w"}},
+		Graph: &schema.Graph{Nodes: []schema.Node{{Op: "Relu", Inputs: []string{"w"}, Outputs: []string{"y"}}}, Initializers: []string{"w"}},
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/keys"
 	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/internal/wire"
@@ -26,7 +27,7 @@ import (
 type signatures struct {
 	sums    [numSums][]byte // SHA-256 of the blocks, in the order in which they are signed
 	signed  bool            // false if there are only checksums
-	signer  driver.Signature
+	signer  schema.Signature
 	key     []byte // PKIX DER, may be empty
 	value   []byte
 	unknown []byte // to write
@@ -82,7 +83,7 @@ func (g *signatures) message() []byte {
 
 // claimed returns the signer that the block names, nil for an unsigned file. Its PublicKey is
 // nil if the file has no key or the key cannot be parsed.
-func (g *signatures) claimed() *driver.Signature {
+func (g *signatures) claimed() *schema.Signature {
 	if g == nil || !g.signed {
 		return nil
 	}

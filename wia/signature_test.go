@@ -22,6 +22,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/internal/testhost"
@@ -245,7 +246,7 @@ func TestUnusableSigners(t *testing.T) {
 		(*rsa.PrivateKey)(nil), (*ecdsa.PrivateKey)(nil), &rsa.PrivateKey{}, &ecdsa.PrivateKey{}, ed25519.PrivateKey(nil), ed25519.PrivateKey{1},
 		nilSigner{}, p384, ed25519.NewKeyFromSeed(testKey),
 	} {
-		if _, err := newWriter(io.Discard, tinyPlan(), &WriteOptions{Signer: signer}); !errors.Is(err, format.ErrKey) || !errors.Is(err, format.ErrPlan) {
+		if _, err := newWriter(io.Discard, tinyPlan(), &WriteOptions{Signer: signer}); !errors.Is(err, format.ErrKey) || !errors.Is(err, format.ErrSchema) {
 			t.Errorf("%T: %v", signer, err)
 		}
 	}
@@ -254,7 +255,7 @@ func TestUnusableSigners(t *testing.T) {
 // TestSignatureLength checks that a signature fits the block whose size the header states.
 func TestSignatureLength(t *testing.T) {
 	for n, want := range map[int]error{100: format.ErrSignature, 200: nil, 254: nil, 255: format.ErrSignature, 256: nil, 300: format.ErrSignature} {
-		w, err := newWriter(&bytes.Buffer{}, &format.Plan{}, &WriteOptions{Signer: fixedSigner{rsaSigner, n}})
+		w, err := newWriter(&bytes.Buffer{}, &schema.Schema{}, &WriteOptions{Signer: fixedSigner{rsaSigner, n}})
 		expect.OK(t, err)
 		expect.Refused(t, want, "a signature of", n, "bytes")(nil, w.Close())
 	}

@@ -21,7 +21,7 @@ type head struct {
 	dims  tensor.Shape
 	dtype int32
 	data  protowire.Number // rawArm, externalArm, or 0 for no data
-	more  bool             // there are fields that a plan does not hold
+	more  bool             // there are fields that a schema does not hold
 	raw   protobuf.Field   // of raw_data
 	ext   externalHead
 	quant quantHead

@@ -11,7 +11,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/save"
 	"github.com/weightmap/weightmap/internal/seal"
 	"github.com/weightmap/weightmap/internal/wire"
@@ -20,7 +20,7 @@ import (
 // Create starts writing a model to path. It writes a temporary file, which
 // replaces an old file on Close. Nil options work. [format.NewWriter], with these options as Format,
 // streams unless tensors are compressed, since sizes precede the data (see Spool).
-func Create(path string, p *format.Plan, o *WriteOptions) (*format.Writer, error) {
+func Create(path string, p *schema.Schema, o *WriteOptions) (*format.Writer, error) {
 	o = cmp.Or(o, &WriteOptions{})
 	return format.With(fileFormat{*o}).Create(path, p, &o.WriteOptions)
 }
@@ -28,7 +28,7 @@ func Create(path string, p *format.Plan, o *WriteOptions) (*format.Writer, error
 // Layout implements driver.Layouter. The offset of a tensor depends on the
 // compressed sizes of the tensors before it. An encrypted tensor block is
 // assembled in memory.
-func (d fileFormat) Layout(p *plan.Plan, o *plan.WriteOptions) (*driver.Layout, error) {
+func (d fileFormat) Layout(p *schema.Schema, o *driver.WriteOptions) (*driver.Layout, error) {
 	w := &encoder{o: &d.opts, common: o}
 	if err := w.plan(p); err != nil {
 		return nil, err
@@ -41,7 +41,7 @@ func (d fileFormat) Layout(p *plan.Plan, o *plan.WriteOptions) (*driver.Layout, 
 // encoder writes one file.
 type encoder struct {
 	o      *WriteOptions
-	common *plan.WriteOptions
+	common *driver.WriteOptions
 	t      driver.Target
 	hdr    header
 	stored [tensorBlock][]byte // the blocks before it

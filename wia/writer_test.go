@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/formattest"
+	"github.com/weightmap/weightmap/format/schema"
 
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
@@ -19,15 +20,15 @@ import (
 
 // TestGoldenFile compares a written file with bytes built field by field.
 func TestGoldenFile(t *testing.T) {
-	p := &format.Plan{
-		Metadata: format.Metadata{{Key: "a", Value: int64(1)}},
+	p := &schema.Schema{
+		Metadata: schema.Metadata{{Key: "a", Value: int64(1)}},
 		Tensors: []tensor.Info{
 			{Name: "w", DType: tensor.Float32, Shape: tensor.Shape{2}, Quant: nil},
 			{Name: "q", DType: tensor.Int8, Shape: tensor.Shape{3}, Quant: &tensor.Quantization{Scales: []float32{0.5}, ZeroPoints: []int32{-2}, Axis: tensor.PerTensor}},
 		},
-		Graph: &format.Graph{
-			Name: "g", Inputs: []format.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: []format.Dim{{Size: 2}, {Size: -1, Symbol: "n"}}}}, Outputs: []format.ValueInfo{{Name: "y"}},
-			Nodes:        []format.Node{{Name: "n", Op: "Add", Inputs: []string{"x", "w"}, Outputs: []string{"y"}, Attributes: []format.Attribute{{Name: "i", Value: int64(-1)}}}},
+		Graph: &schema.Graph{
+			Name: "g", Inputs: []schema.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: []schema.Dim{{Size: 2}, {Size: -1, Symbol: "n"}}}}, Outputs: []schema.ValueInfo{{Name: "y"}},
+			Nodes:        []schema.Node{{Name: "n", Op: "Add", Inputs: []string{"x", "w"}, Outputs: []string{"y"}, Attributes: []schema.Attribute{{Name: "i", Value: int64(-1)}}}},
 			Initializers: []string{"w"},
 		},
 	}
@@ -53,40 +54,40 @@ func TestWriterRefuses(t *testing.T) {
 	one := func(d tensor.DType) []tensor.Info {
 		return []tensor.Info{{Name: "w", DType: d, Shape: tensor.Shape{2}}}
 	}
-	graph := func(g format.Graph) *format.Plan { return &format.Plan{Tensors: one(tensor.Float32), Graph: &g} }
-	value := func(v any) *format.Plan {
-		return graph(format.Graph{Nodes: []format.Node{{Attributes: []format.Attribute{{Name: "a", Value: v}}}}})
+	graph := func(g schema.Graph) *schema.Schema { return &schema.Schema{Tensors: one(tensor.Float32), Graph: &g} }
+	value := func(v any) *schema.Schema {
+		return graph(schema.Graph{Nodes: []schema.Node{{Attributes: []schema.Attribute{{Name: "a", Value: v}}}}})
 	}
 	wide, err := tensor.FromBytes("", tensor.Float64, tensor.Shape{1}, make([]byte, 8))
 	expect.OK(t, err)
 	tests := []struct {
 		name string
-		p    *format.Plan
+		p    *schema.Schema
 		o    *WriteOptions
 		want error
 	}{
-		{"float64", &format.Plan{Tensors: one(tensor.Float64)}, nil, format.ErrUnsupported},
-		{"metadata", &format.Plan{Metadata: format.Metadata{{Key: "a"}, {Key: "a"}}}, nil, tensor.ErrCorrupt},
-		{"lone surrogate", &format.Plan{Metadata: format.Metadata{{Key: "a", Value: json.RawMessage(`"\ud800"`)}}}, nil, tensor.ErrCorrupt},
+		{"float64", &schema.Schema{Tensors: one(tensor.Float64)}, nil, format.ErrUnsupported},
+		{"metadata", &schema.Schema{Metadata: schema.Metadata{{Key: "a"}, {Key: "a"}}}, nil, tensor.ErrCorrupt},
+		{"lone surrogate", &schema.Schema{Metadata: schema.Metadata{{Key: "a", Value: json.RawMessage(`"\ud800"`)}}}, nil, tensor.ErrCorrupt},
 		{"compression", nil, &WriteOptions{Compression: 3}, format.ErrUnsupported},
-		{"tensor compression", &format.Plan{Tensors: one(tensor.Float32)}, &WriteOptions{CompressTensor: func(tensor.Info) Compression { return 7 }}, format.ErrUnsupported},
+		{"tensor compression", &schema.Schema{Tensors: one(tensor.Float32)}, &WriteOptions{CompressTensor: func(tensor.Info) Compression { return 7 }}, format.ErrUnsupported},
 		{"level", nil, &WriteOptions{Compression: Gzip, Level: 99}, nil},
-		{"value of float64", graph(format.Graph{Inputs: []format.ValueInfo{{Name: "x", DType: tensor.Float64}}}), nil, format.ErrUnsupported},
-		{"inputs repeat", graph(format.Graph{Inputs: []format.ValueInfo{{Name: "x"}, {Name: "x"}}}), nil, tensor.ErrCorrupt},
-		{"attributes repeat", graph(format.Graph{Nodes: []format.Node{{Attributes: make([]format.Attribute, 2)}}}), nil, tensor.ErrCorrupt},
-		{"initializer of nothing", graph(format.Graph{Initializers: []string{"v"}}), nil, tensor.ErrCorrupt},
-		{"initializer twice", graph(format.Graph{Initializers: []string{"w", "w"}}), nil, tensor.ErrCorrupt},
-		{"invalid UTF-8", graph(format.Graph{Name: "\xff"}), nil, tensor.ErrCorrupt},
+		{"value of float64", graph(schema.Graph{Inputs: []schema.ValueInfo{{Name: "x", DType: tensor.Float64}}}), nil, format.ErrUnsupported},
+		{"inputs repeat", graph(schema.Graph{Inputs: []schema.ValueInfo{{Name: "x"}, {Name: "x"}}}), nil, tensor.ErrCorrupt},
+		{"attributes repeat", graph(schema.Graph{Nodes: []schema.Node{{Attributes: make([]schema.Attribute, 2)}}}), nil, tensor.ErrCorrupt},
+		{"initializer of nothing", graph(schema.Graph{Initializers: []string{"v"}}), nil, tensor.ErrCorrupt},
+		{"initializer twice", graph(schema.Graph{Initializers: []string{"w", "w"}}), nil, tensor.ErrCorrupt},
+		{"invalid UTF-8", graph(schema.Graph{Name: "\xff"}), nil, tensor.ErrCorrupt},
 		{"attribute of another type", value(struct{}{}), nil, format.ErrUnsupported},
 		{"attribute tensor of float64", value(wide), nil, format.ErrUnsupported},
-		{"initializers of a subgraph", value(&format.Graph{Initializers: []string{"w"}}), nil, format.ErrUnsupported},
-		{"subgraph inputs repeat", value([]*format.Graph{{Inputs: make([]format.ValueInfo, 2)}}), nil, tensor.ErrCorrupt},
+		{"initializers of a subgraph", value(&schema.Graph{Initializers: []string{"w"}}), nil, format.ErrUnsupported},
+		{"subgraph inputs repeat", value([]*schema.Graph{{Inputs: make([]schema.ValueInfo, 2)}}), nil, tensor.ErrCorrupt},
 		{"too many levels", value(deep(34)), nil, tensor.ErrCorrupt},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := newWriter(&bytes.Buffer{}, tt.p, tt.o)
-			if !errors.Is(err, format.ErrPlan) || tt.want != nil && !errors.Is(err, tt.want) {
+			if !errors.Is(err, format.ErrSchema) || tt.want != nil && !errors.Is(err, tt.want) {
 				t.Errorf("NewWriter: %v, want %v", err, tt.want)
 			}
 		})
@@ -94,10 +95,10 @@ func TestWriterRefuses(t *testing.T) {
 }
 
 // deep returns a graph with n nested subgraphs.
-func deep(n int) *format.Graph {
-	g := &format.Graph{}
+func deep(n int) *schema.Graph {
+	g := &schema.Graph{}
 	for range n {
-		g = &format.Graph{Nodes: []format.Node{{Attributes: []format.Attribute{{Name: "a", Value: g}}}}}
+		g = &schema.Graph{Nodes: []schema.Node{{Attributes: []schema.Attribute{{Name: "a", Value: g}}}}}
 	}
 	return g
 }
@@ -109,11 +110,11 @@ func TestConvertedAttributes(t *testing.T) {
 		{true, int64(1)}, {false, int64(0)}, {0.1, float32(0.1)}, {math.Inf(1), float32(math.Inf(1))}, {[]int32{1, -2}, []int64{1, -2}},
 		{[]float64{0.5}, []float32{0.5}}, {json.RawMessage(`{"a":1}`), `{"a":1}`}, {nil, nil}, {[]string{}, []string{}}, {"", ""}, {float32(0), float32(0)},
 	}
-	p := &format.Plan{Graph: &format.Graph{Nodes: []format.Node{{}}, Initializers: []string{}}}
+	p := &schema.Schema{Graph: &schema.Graph{Nodes: []schema.Node{{}}, Initializers: []string{}}}
 	for i, v := range values {
-		p.Graph.Nodes[0].Attributes = append(p.Graph.Nodes[0].Attributes, format.Attribute{Name: fmt.Sprint(i), Value: v.in})
+		p.Graph.Nodes[0].Attributes = append(p.Graph.Nodes[0].Attributes, schema.Attribute{Name: fmt.Sprint(i), Value: v.in})
 	}
-	var lost *format.LossError
+	var lost *schema.LossError
 	_, err := newWriter(&bytes.Buffer{}, p, nil)
 	if !errors.As(err, &lost) {
 		t.Fatalf("without leave: %v", err)

@@ -26,7 +26,7 @@ import (
 // model returns a file with two tensors of n bytes, filled with first and first+1.
 func model(t *testing.T, name string, n int, first byte) []byte {
 	t.Helper()
-	plan := &format.Plan{}
+	plan := &schema.Schema{}
 	for i := range 2 {
 		plan.Tensors = append(plan.Tensors, tensor.Info{Name: fmt.Sprint(i + 1), DType: tensor.Float32, Shape: tensor.Shape{int64(n) / 4}})
 	}

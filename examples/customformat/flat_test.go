@@ -74,8 +74,8 @@ func with(change func(m *image)) []byte {
 }
 
 // plan returns the content of that file.
-func samplePlan() *format.Plan {
-	return &format.Plan{Tensors: []tensor.Info{
+func samplePlan() *schema.Schema {
+	return &schema.Schema{Tensors: []tensor.Info{
 		{Name: "a", DType: tensor.Int8, Shape: tensor.Shape{2, 2}}, {Name: "b", DType: tensor.Float32, Shape: tensor.Shape{0}},
 	}}
 }
@@ -120,20 +120,20 @@ func structural(b []byte) []formattest.Range {
 }
 
 func TestConformance(t *testing.T) {
-	long := &format.Plan{}
+	long := &schema.Schema{}
 	for i, d := range dtypes {
 		long.Tensors = append(long.Tensors, tensor.Info{Name: fmt.Sprintf("%s.%d", strings.Repeat("layer.", 10), i), DType: d, Shape: tensor.Shape{int64(i), 3}})
 	}
-	intact := formattest.File{Name: "by hand", Bytes: with(func(*image) {}), Plan: samplePlan(), Data: map[string][]byte{"a": values, "b": {}}}
+	intact := formattest.File{Name: "by hand", Bytes: with(func(*image) {}), Schema: samplePlan(), Data: map[string][]byte{"a": values, "b": {}}}
 	damaged := formattest.File{Name: "damaged data", Bytes: with(func(m *image) { m.records[0].sum++ }), VerifyErr: format.ErrChecksum}
 	formattest.Run(t, formattest.Config{
 		Codec:    format.With(Driver{}),
 		ZeroCopy: true,
 		Align:    alignment,
 		Samples: []formattest.Sample{
-			{Name: "nothing", Plan: &format.Plan{}, Structural: structural},
-			{Name: "small", Plan: samplePlan(), Structural: structural},
-			{Name: "all dtypes", Plan: long, Structural: structural},
+			{Name: "nothing", Schema: &schema.Schema{}, Structural: structural},
+			{Name: "small", Schema: samplePlan(), Structural: structural},
+			{Name: "all dtypes", Schema: long, Structural: structural},
 		},
 		Files: append(malformed, intact, damaged),
 	})
@@ -162,20 +162,20 @@ func TestBytes(t *testing.T) {
 
 // TestRefusals checks that plans the format cannot store are refused before anything is written.
 func TestRefusals(t *testing.T) {
-	one := func(change func(*tensor.Info)) *format.Plan {
+	one := func(change func(*tensor.Info)) *schema.Schema {
 		i := tensor.Info{Name: "a", DType: tensor.Int8, Shape: tensor.Shape{1}}
 		change(&i)
-		return &format.Plan{Tensors: []tensor.Info{i}}
+		return &schema.Schema{Tensors: []tensor.Info{i}}
 	}
 	tests := []struct {
 		name string
-		plan *format.Plan
+		plan *schema.Schema
 		kind format.LossKind // "" if only the layout refuses it
 	}{
 		{"dtype", one(func(i *tensor.Info) { i.DType = tensor.Float64 }), format.LossDType},
 		{"quantization", one(func(i *tensor.Info) { i.Quant = &tensor.Quantization{Axis: tensor.PerTensor, Scales: []float32{1}} }), format.LossQuantization},
-		{"metadata", &format.Plan{Metadata: format.Metadata{{Key: "a", Value: true}}}, format.LossMetadata},
-		{"graph", &format.Plan{Graph: &format.Graph{Name: "g"}}, format.LossGraph},
+		{"metadata", &schema.Schema{Metadata: format.Metadata{{Key: "a", Value: true}}}, format.LossMetadata},
+		{"graph", &schema.Schema{Graph: &format.Graph{Name: "g"}}, format.LossGraph},
 		{"rank", one(func(i *tensor.Info) { i.Shape = make(tensor.Shape, 256) }), ""},
 		{"name", one(func(i *tensor.Info) { i.Name = strings.Repeat("n", 1<<16) }), ""},
 	}
@@ -183,8 +183,8 @@ func TestRefusals(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var out bytes.Buffer
 			_, err := format.With(Driver{}).NewWriter(&out, tt.plan, nil)
-			if !errors.Is(err, format.ErrPlan) || out.Len() > 0 {
-				t.Fatalf("%v after %d bytes, want ErrPlan", err, out.Len())
+			if !errors.Is(err, format.ErrSchema) || out.Len() > 0 {
+				t.Fatalf("%v after %d bytes, want ErrSchema", err, out.Len())
 			}
 			var kind format.LossKind
 			if e := (*format.LossError)(nil); errors.As(err, &e) {
@@ -215,7 +215,7 @@ func TestPublicOnly(t *testing.T) {
 		}
 	}
 	const module = "github.com/weightmap/weightmap/"
-	if d := cmp.Diff(map[string]bool{module + "format": true, module + "format/driver": true, module + "format/plan": true, module + "tensor": true}, used); d != "" {
+	if d := cmp.Diff(map[string]bool{module + "format": true, module + "format/driver": true, module + "format/schema": true, module + "tensor": true}, used); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
 	}
 }

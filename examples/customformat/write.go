@@ -6,23 +6,23 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/tensor"
 )
 
 // Losses implements driver.Lossy.
-func (Driver) Losses(p *plan.Plan, _ *plan.WriteOptions, l *plan.LossList) {
+func (Driver) Losses(p *plan.Schema, _ *plan.WriteOptions, l *plan.LossList) {
 	l.TensorsOnly(p, name)
 	l.DTypes(p, name, dtypes)
 }
 
-// Layout implements driver.Layouter. Everything but the checksums depends on the plan alone.
-func (Driver) Layout(p *plan.Plan, _ *plan.WriteOptions) (*driver.Layout, error) {
+// Layout implements driver.Layouter. Everything but the checksums depends on the schema alone.
+func (Driver) Layout(p *plan.Schema, _ *plan.WriteOptions) (*driver.Layout, error) {
 	l := &driver.Layout{Size: headerSize, Sums: driver.CRC32}
 	for _, t := range p.Tensors {
 		l.Size += recordSize + 8*int64(len(t.Shape)) + int64(len(t.Name))
 		if len(t.Shape) > math.MaxUint8 || len(t.Name) > math.MaxUint16 || l.Size > math.MaxUint32 {
-			return nil, driver.Errorf(name, "tensors", -1, format.ErrPlan, "%.100q: %d dims or %d bytes of its name are too many", t.Name, len(t.Shape), len(t.Name))
+			return nil, driver.Errorf(name, "tensors", -1, format.ErrSchema, "%.100q: %d dims or %d bytes of its name are too many", t.Name, len(t.Shape), len(t.Name))
 		}
 	}
 	for _, t := range p.Tensors {

@@ -62,7 +62,7 @@ func (j *job) run(ctx context.Context, stdout, stderr io.Writer) error {
 	if _, err := f.Verify(ctx); err != nil {
 		return err
 	}
-	plan, err := format.PlanOf(f.Model)
+	plan, err := f.Schema()
 	if err != nil {
 		return err
 	}

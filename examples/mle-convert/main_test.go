@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/weightmap/weightmap/examples/internal/transcript"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/keys"
 	"github.com/weightmap/weightmap/mle"
@@ -28,20 +29,20 @@ var (
 	signer = ed25519.NewKeyFromSeed(key)
 )
 
-func plan(elems int64) *format.Plan {
-	return &format.Plan{
-		Metadata: format.Metadata{{Key: "model_name", Value: "test"}},
+func plan(elems int64) *schema.Schema {
+	return &schema.Schema{
+		Metadata: schema.Metadata{{Key: "model_name", Value: "test"}},
 		Tensors: []tensor.Info{
 			{Name: "w", DType: tensor.Float32, Shape: tensor.Shape{elems}}, {Name: "b", DType: tensor.Float32, Shape: tensor.Shape{3}},
 		},
-		Graph: &format.Graph{
-			Inputs: []format.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: format.FixedDims(1, 5)}},
-			Nodes:  []format.Node{{Op: "Linear", Inputs: []string{"x", "w", "b"}, Outputs: []string{"y"}}},
+		Graph: &schema.Graph{
+			Inputs: []schema.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: schema.FixedDims(1, 5)}},
+			Nodes:  []schema.Node{{Op: "Linear", Inputs: []string{"x", "w", "b"}, Outputs: []string{"y"}}},
 		},
 	}
 }
 
-func file(t *testing.T, path string, p *format.Plan, o mle.WriteOptions) {
+func file(t *testing.T, path string, p *schema.Schema, o mle.WriteOptions) {
 	t.Helper()
 	o.NoSync = true
 	w, err := mle.Create(path, p, &o)
@@ -127,7 +128,7 @@ func checkSame(t *testing.T, path string, got *mle.File, lossy bool) {
 	expect.OK(t, err)
 	defer want.Close()
 	expect.Equal(t, want.IR(), got.IR(), cmpopts.EquateEmpty(), cmpopts.IgnoreFields(mle.Descriptor{}, "Offset"))
-	metadata := slices.DeleteFunc(expect.Got(t, got.Metadata), func(e format.Entry) bool { return e.Key == "tensor_names" })
+	metadata := slices.DeleteFunc(expect.Got(t, got.Metadata), func(e schema.Entry) bool { return e.Key == "tensor_names" })
 	expect.Equal(t, expect.Got(t, want.Metadata)[:len(metadata)], metadata)
 	for name, v := range want.Tensors() {
 		w, err := got.Tensor(name)
@@ -201,7 +202,7 @@ func putRefused(t *testing.T) {
 	t.Helper()
 	file(t, "good.mle", plan(5), mle.WriteOptions{})
 	file(t, "locked.mle", plan(5), mle.WriteOptions{Key: key})
-	file(t, "ints.mle", &format.Plan{Tensors: []tensor.Info{{Name: "i", DType: tensor.Int32, Shape: tensor.Shape{4}}}}, mle.WriteOptions{})
+	file(t, "ints.mle", &schema.Schema{Tensors: []tensor.Info{{Name: "i", DType: tensor.Int32, Shape: tensor.Shape{4}}}}, mle.WriteOptions{})
 	newer := plan(5)
 	newer.Graph.Nodes[0].Op = "Conv1D"
 	file(t, "conv1d.mle", newer, mle.WriteOptions{})

@@ -30,6 +30,7 @@ import (
 	"github.com/weightmap/weightmap/examples/internal/cli"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/mle"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 func main() { cli.Main(run) }
@@ -152,7 +153,7 @@ func (i *inspector) signature(s mle.SignatureStatus) string {
 
 // verdict names the first damaged section.
 func verdict(err error) string {
-	var at *format.Error
+	var at *tensor.Error
 	switch {
 	case err == nil:
 		return "OK"

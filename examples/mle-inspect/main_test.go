@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/examples/internal/transcript"
-	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/keys"
 	"github.com/weightmap/weightmap/internal/testhost"
@@ -22,7 +22,7 @@ var key = []byte("0123456789abcdef0123456789ABCDEF")
 // file writes a model of 4,096 zeros.
 func file(t *testing.T, path string, o mle.WriteOptions) {
 	t.Helper()
-	p := &format.Plan{Tensors: []tensor.Info{{Name: "w", DType: tensor.Float32, Shape: tensor.Shape{1024}}}}
+	p := &schema.Schema{Tensors: []tensor.Info{{Name: "w", DType: tensor.Float32, Shape: tensor.Shape{1024}}}}
 	w, err := mle.Create(path, p, &o)
 	expect.OK(t, err)
 	expect.OK(t, w.WriteTensor("w", bytes.NewReader(make([]byte, 4096))))

@@ -190,7 +190,7 @@ func stale(s *live.Stats) string {
 
 // reason returns an error without the path, which clients should not see.
 func reason(err error) string {
-	var e *format.Error
+	var e *tensor.Error
 	if errors.As(err, &e) {
 		short := *e
 		short.Path = ""

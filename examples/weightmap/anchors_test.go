@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/weightmap/weightmap/examples/internal/cli"
-	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -22,7 +22,7 @@ func TestMetadataLimit(t *testing.T) {
 	for i := range 4000 {
 		tokens = append(tokens, fmt.Sprint("t", i))
 	}
-	path := save(t, "small-vocab.gguf", format.Plan{Metadata: format.Metadata{
+	path := save(t, "small-vocab.gguf", schema.Schema{Metadata: schema.Metadata{
 		{Key: "general.architecture", Value: "llama"}, {Key: "tokenizer.ggml.tokens", Value: tokens},
 	}}, of("w", tensor.Float32, tensor.Shape{2}, []float32{1, 2}))
 	target := filepath.Join(t.TempDir(), "out.gguf")
@@ -55,7 +55,7 @@ func TestSharded(t *testing.T) {
 	for _, name := range []string{"a", "b", "c", "d"} {
 		four = append(four, of(name, tensor.Float32, tensor.Shape{16}, make([]float32, 16)))
 	}
-	put(t, "safetensors", "whole.safetensors", format.Plan{}, four...)
+	put(t, "safetensors", "whole.safetensors", schema.Schema{}, four...)
 	tool(t, 0, "split", "-max-shard", "150", "whole.safetensors", "m.safetensors")
 	const index = "m.safetensors.index.json"
 	files := []any{}

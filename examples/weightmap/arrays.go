@@ -6,15 +6,15 @@ import (
 	"strings"
 
 	"github.com/weightmap/weightmap/examples/internal/cli"
-	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 )
 
 // withoutArrays replaces each array in metadata by the type of its elements (string, number,
 // boolean, array, object, null, mixed) and its length.
-func withoutArrays(meta format.Metadata) (format.Metadata, error) {
-	var all format.Metadata
+func withoutArrays(meta schema.Metadata) (schema.Metadata, error) {
+	var all schema.Metadata
 	for _, e := range meta {
-		text, err := cli.JSON(format.Metadata{{Value: e.Value}}) // handles NaN
+		text, err := cli.JSON(schema.Metadata{{Value: e.Value}}) // handles NaN
 		if err != nil {
 			return nil, err
 		}

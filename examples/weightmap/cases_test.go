@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -165,11 +166,11 @@ func TestChoice(t *testing.T) {
 // DequantizeLinear nodes say which, and of weights with scales beside them.
 func TestQuantizedDiffers(t *testing.T) {
 	t.Chdir(t.TempDir())
-	net := format.Plan{Graph: &format.Graph{
-		Inputs:  []format.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: format.FixedDims(1, 4)}},
-		Outputs: []format.ValueInfo{{Name: "y", DType: tensor.Float32, Dims: format.FixedDims(1, 2)}},
-		Nodes: []format.Node{
-			{Name: "fc", Op: "Gemm", Inputs: []string{"x", "w", "b"}, Outputs: []string{"y"}, Attributes: []format.Attribute{{Name: "transB", Value: int64(1)}}},
+	net := schema.Schema{Graph: &schema.Graph{
+		Inputs:  []schema.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: schema.FixedDims(1, 4)}},
+		Outputs: []schema.ValueInfo{{Name: "y", DType: tensor.Float32, Dims: schema.FixedDims(1, 2)}},
+		Nodes: []schema.Node{
+			{Name: "fc", Op: "Gemm", Inputs: []string{"x", "w", "b"}, Outputs: []string{"y"}, Attributes: []schema.Attribute{{Name: "transB", Value: int64(1)}}},
 		},
 	}}
 	put(t, "", "net.onnx", net, of("w", tensor.Float32, tensor.Shape{2, 4}, []float32{1, -2, 0.5, 0.25, 3, 4, -1, 0}), floats("b", 1, 2))
@@ -190,33 +191,33 @@ w     dtype, quantization, data  float32[2,4]  int8[2,4]  7 of 8  0.007874  0.00
 	tool(t, 0, "diff", "q.onnx", "q.onnx")
 
 	// Two weights with one scale are two tensors. A weight with two scales is none of them: it stays as it is.
-	dequantize := func(x, scale, y string) format.Node {
-		return format.Node{Op: "DequantizeLinear", Inputs: []string{x, scale}, Outputs: []string{y}}
+	dequantize := func(x, scale, y string) schema.Node {
+		return schema.Node{Op: "DequantizeLinear", Inputs: []string{x, scale}, Outputs: []string{y}}
 	}
-	net.Graph.Nodes = []format.Node{dequantize("w", "s", "wr"), dequantize("b", "s", "br"), {Op: "Add", Inputs: []string{"wr", "br"}, Outputs: []string{"y"}}}
+	net.Graph.Nodes = []schema.Node{dequantize("w", "s", "wr"), dequantize("b", "s", "br"), {Op: "Add", Inputs: []string{"wr", "br"}, Outputs: []string{"y"}}}
 	codes := func(name string, values ...int8) sample {
 		return of(name, tensor.Int8, tensor.Shape{int64(len(values))}, values)
 	}
 	scale := func(name string, x float32) sample { return of(name, tensor.Float32, tensor.Shape{}, x) }
 	put(t, "", "shared.onnx", net, codes("w", 1, 2), codes("b", 3, 4), scale("s", 0.5))
-	put(t, "", "floats.safetensors", format.Plan{}, floats("w", 0.5, 1), floats("b", 1.5, 2))
+	put(t, "", "floats.safetensors", schema.Schema{}, floats("w", 0.5, 1), floats("b", 1.5, 2))
 	out, _ = tool(t, 1, "diff", "floats.safetensors", "shared.onnx")
 	contains(t, out, "0 of 2")
 	if strings.Contains(out, "only in") {
 		t.Errorf("the scale is not a part of both weights: %s", out)
 	}
-	net.Graph.Nodes = []format.Node{dequantize("w", "s", "wr"), dequantize("w", "u", "br"), {Op: "Add", Inputs: []string{"wr", "br"}, Outputs: []string{"y"}}}
+	net.Graph.Nodes = []schema.Node{dequantize("w", "s", "wr"), dequantize("w", "u", "br"), {Op: "Add", Inputs: []string{"wr", "br"}, Outputs: []string{"y"}}}
 	put(t, "", "twice.onnx", net, codes("w", 1, 2), scale("s", 0.5), scale("u", 2))
-	put(t, "", "half.safetensors", format.Plan{}, floats("w", 0.5, 1))
+	put(t, "", "half.safetensors", schema.Schema{}, floats("w", 0.5, 1))
 	out, _ = tool(t, 1, "diff", "half.safetensors", "twice.onnx")
 	contains(t, out, "only in B")
 
 	// The same numbers as one tensor, and as int8 with a scale for each row.
-	put(t, "", "joined.safetensors", format.Plan{}, of("w.weight", tensor.Float32, tensor.Shape{2, 2}, []float32{0.5, -1, 4, 6}))
-	put(t, "", "pair.safetensors", format.Plan{}, of("w.weight", tensor.Int8, tensor.Shape{2, 2}, []int8{1, -2, 2, 3}), of("w.weight_scale", tensor.Float32, tensor.Shape{2, 1}, []float32{0.5, 2}))
+	put(t, "", "joined.safetensors", schema.Schema{}, of("w.weight", tensor.Float32, tensor.Shape{2, 2}, []float32{0.5, -1, 4, 6}))
+	put(t, "", "pair.safetensors", schema.Schema{}, of("w.weight", tensor.Int8, tensor.Shape{2, 2}, []int8{1, -2, 2, 3}), of("w.weight_scale", tensor.Float32, tensor.Shape{2, 1}, []float32{0.5, 2}))
 	tool(t, 0, "diff", "joined.safetensors", "pair.safetensors")
 	tool(t, 0, "diff", "pair.safetensors", "pair.safetensors")
-	put(t, "", "other.safetensors", format.Plan{}, of("w.weight", tensor.Float32, tensor.Shape{2, 2}, []float32{0.5, -1, 4, 7}))
+	put(t, "", "other.safetensors", schema.Schema{}, of("w.weight", tensor.Float32, tensor.Shape{2, 2}, []float32{0.5, -1, 4, 7}))
 	out, _ = tool(t, 1, "diff", "pair.safetensors", "other.safetensors")
 	contains(t, out, "1 of 4    1  0.25")
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/lowbit"
 	"github.com/weightmap/weightmap/tensor"
@@ -38,7 +39,7 @@ func TestCatTypes(t *testing.T) {
 	} {
 		t.Run(tt.dtype.String(), func(t *testing.T) {
 			s := of("w", tt.dtype, tensor.Shape{1, 2}, tt.elements)
-			path := save(t, "m.safetensors", format.Plan{}, s)
+			path := save(t, "m.safetensors", schema.Schema{}, s)
 			prints(t, tt.text+"\n", "cat", path, "w")
 			prints(t, string(s.data), "cat", "-as", "raw", path, "w")
 			want := s.data
@@ -87,7 +88,7 @@ func TestCatListed(t *testing.T) {
 
 // TestCatHalfBytes: the last byte of elements of a few bits may be partly used.
 func TestCatHalfBytes(t *testing.T) {
-	path := save(t, "m.onnx", format.Plan{}, sample{tensor.Info{Name: "w", Encoding: lowbit.Encoding("INT4"), Shape: tensor.Shape{3}}, []byte{0x21, 0x0f}})
+	path := save(t, "m.onnx", schema.Schema{}, sample{tensor.Info{Name: "w", Encoding: lowbit.Encoding("INT4"), Shape: tensor.Shape{3}}, []byte{0x21, 0x0f}})
 	prints(t, "1\n2\n-1\n", "cat", path, "w")
 	array(t, tensor.Float32, tensor.Shape{3}, floats("", 1, 2, -1).data, path, "w")
 	tool(t, 0, "diff", path, path)

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/weightmap/weightmap/examples/internal/cli"
-	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/opsets"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -74,8 +74,8 @@ func compareLists(a, b []string) change {
 
 // userMetadata returns the metadata that are not of the format: values have their types in formats of strings too, and
 // there are no names of tensors.
-func userMetadata(m *renamed) (format.Metadata, error) {
-	p, err := format.PlanOf(m.Model)
+func userMetadata(m *renamed) (schema.Metadata, error) {
+	p, err := m.Schema()
 	if err != nil {
 		return nil, err
 	}
@@ -86,8 +86,8 @@ func userMetadata(m *renamed) (format.Metadata, error) {
 }
 
 // withoutOwn removes the entries that ONNX needs for its graph, if other does not have them.
-func withoutOwn(m, other format.Metadata) format.Metadata {
-	return slices.DeleteFunc(slices.Clone(m), func(e format.Entry) bool {
+func withoutOwn(m, other schema.Metadata) schema.Metadata {
+	return slices.DeleteFunc(slices.Clone(m), func(e schema.Entry) bool {
 		own, _ := opsets.IsOwn(e)
 		_, there := other.Get(e.Key)
 		return own && !there
@@ -95,10 +95,10 @@ func withoutOwn(m, other format.Metadata) format.Metadata {
 }
 
 // metadataLines returns a line per entry, "epoch = 7".
-func metadataLines(meta format.Metadata) []string {
+func metadataLines(meta schema.Metadata) []string {
 	var all []string
 	for _, e := range meta {
-		text, err := cli.JSON(format.Metadata{e}) // handles NaN
+		text, err := cli.JSON(schema.Metadata{e}) // handles NaN
 		if err != nil {
 			text = fmt.Sprint(e.Value)
 		}
@@ -118,7 +118,7 @@ func graphLines(m *renamed) ([]string, error) {
 	return graphText(g)
 }
 
-func graphText(g *format.Graph) ([]string, error) {
+func graphText(g *schema.Graph) ([]string, error) {
 	name := g.Name
 	if name == opsets.DefaultGraphName {
 		name = "" // ONNX does not go without
@@ -141,7 +141,7 @@ func graphText(g *format.Graph) ([]string, error) {
 }
 
 // nodeText formats a node; the order of attributes is not significant.
-func nodeText(n *format.Node) (string, error) {
+func nodeText(n *schema.Node) (string, error) {
 	line := fmt.Sprintf("%s(%s) -> %s", n.Op, strings.Join(n.Inputs, ", "), strings.Join(n.Outputs, ", "))
 	if n.Domain != "" {
 		line = n.Domain + "." + line
@@ -149,7 +149,7 @@ func nodeText(n *format.Node) (string, error) {
 	if n.Name != "" {
 		line = n.Name + ": " + line
 	}
-	sorted := slices.SortedFunc(slices.Values(n.Attributes), func(a, b format.Attribute) int { return cmp.Compare(a.Name, b.Name) })
+	sorted := slices.SortedFunc(slices.Values(n.Attributes), func(a, b schema.Attribute) int { return cmp.Compare(a.Name, b.Name) })
 	for _, a := range sorted {
 		text, err := attributeText(a.Value)
 		if err != nil {
@@ -169,9 +169,9 @@ func attributeText(v any) (string, error) {
 	}
 	var err error
 	switch v := v.(type) {
-	case *format.Graph:
+	case *schema.Graph:
 		err = add(subgraphText(v))
-	case []*format.Graph:
+	case []*schema.Graph:
 		for _, g := range v {
 			if err = add(subgraphText(g)); err != nil {
 				break
@@ -195,7 +195,7 @@ func attributeText(v any) (string, error) {
 	return "(" + strings.Join(parts, "; ") + ")", err
 }
 
-func subgraphText(g *format.Graph) (string, error) {
+func subgraphText(g *schema.Graph) (string, error) {
 	all, err := graphText(g)
 	return "{" + strings.Join(all, "; ") + "}", err
 }

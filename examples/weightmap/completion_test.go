@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 )
 
@@ -48,7 +48,7 @@ func completed(t *testing.T, shell string) {
 	if _, err := exec.LookPath(shell); err != nil {
 		t.Skip(err)
 	}
-	path := save(t, "m.mag", format.Plan{}, floats("fc.weight", 1), floats("fc.bias", 1), floats("$(touch it) 'x'", 1), floats("a\nb", 1))
+	path := save(t, "m.mag", schema.Schema{}, floats("fc.weight", 1), floats("fc.bias", 1), floats("$(touch it) 'x'", 1), floats("a\nb", 1))
 	inPath(t)
 	content := expect.Read(t, path)
 	t.Chdir(t.TempDir())
@@ -166,7 +166,7 @@ func TestCompletionWords(t *testing.T) {
 // TestCompletionOpensNothingLarge: a file whose structure takes long to read has no names for the shell.
 func TestCompletionOpensNothingLarge(t *testing.T) {
 	t.Chdir(t.TempDir())
-	put(t, "", "small.safetensors", format.Plan{}, floats("first", 1))
+	put(t, "", "small.safetensors", schema.Schema{}, floats("first", 1))
 	large := expect.Read(t, "small.safetensors")
 	length := binary.LittleEndian.Uint64(large)
 	padded := binary.LittleEndian.AppendUint64(nil, length+mostCompleted)

@@ -16,6 +16,7 @@ import (
 	"github.com/weightmap/weightmap/examples/internal/cli"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/shards"
 	"github.com/weightmap/weightmap/tensor"
 	"github.com/weightmap/weightmap/tensor/quant"
@@ -114,7 +115,7 @@ func (o *convertFlags) options(ctx context.Context, c *cli.Tool) (*convert.Optio
 	}
 	out := &convert.Options{WriteOptions: format.WriteOptions{Context: ctx, MaxShard: int64(o.maxShard)}, To: o.to, Lossy: o.lossy, Verify: o.verify, DType: d, JoinScales: o.join, DryRun: o.dryRun}
 	if o.access.part {
-		out.AcceptLoss = append(out.AcceptLoss, string(format.LossPart))
+		out.AcceptLoss = append(out.AcceptLoss, string(schema.LossPart))
 	}
 	o.chooseQuantized(out)
 	if len(o.only)+len(o.skip) > 0 {
@@ -230,7 +231,7 @@ func convertWith(ctx context.Context, c *cli.Tool, given *convertFlags, args []s
 		return given.advise(ctx, c, line, m, given.refuse(c, err, errs))
 	}
 	for _, l := range report.Losses {
-		if l.Kind == format.LossConversion {
+		if l.Kind == schema.LossConversion {
 			c.Complain(fmt.Errorf("accepted: %s: %s", l.Name, l.Why), errs)
 			continue
 		}
@@ -369,7 +370,7 @@ func (o *convertFlags) target(path string) string {
 
 // refuse prints what would be lost, a line each.
 func (o *convertFlags) refuse(c *cli.Tool, err error, errs io.Writer) error {
-	var refused *format.LossError
+	var refused *schema.LossError
 	if !errors.As(err, &refused) {
 		return err
 	}

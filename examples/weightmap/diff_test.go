@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -92,7 +93,7 @@ y       only in B                       float32[2]
 `},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			a, b := save(t, "a.wia", format.Plan{}, tt.a...), save(t, "b.wia", format.Plan{}, tt.b...)
+			a, b := save(t, "a.wia", schema.Schema{}, tt.a...), save(t, "b.wia", schema.Schema{}, tt.b...)
 			out, errs := tool(t, tt.status, append(append([]string{"diff"}, tt.args...), a, b)...)
 			head, rest, _ := strings.Cut(out, "\nB  "+b+": wia 1.")
 			_, rest, _ = strings.Cut(rest, "\n")
@@ -112,13 +113,13 @@ func TestDiffTypes(t *testing.T) {
 	complexes := func(values ...complex64) sample {
 		return of("w", tensor.Complex64, tensor.Shape{int64(len(values))}, values)
 	}
-	out, _ := tool(t, 1, "diff", save(t, "a.npz", format.Plan{}, complexes(1+2i, 3)), save(t, "b.npz", format.Plan{}, complexes(1+4i, 3)))
+	out, _ := tool(t, 1, "diff", save(t, "a.npz", schema.Schema{}, complexes(1+2i, 3)), save(t, "b.npz", schema.Schema{}, complexes(1+4i, 3)))
 	contains(t, out, "\nw     data     complex64[2]  complex64[2]  1 of 4    2   0.5  0.943456\n")
-	out, _ = tool(t, 1, "diff", save(t, "a.npz", format.Plan{}, complexes(1, 2)), save(t, "b.npz", format.Plan{}, floats("w", 1, 2)))
+	out, _ = tool(t, 1, "diff", save(t, "a.npz", schema.Schema{}, complexes(1, 2)), save(t, "b.npz", schema.Schema{}, floats("w", 1, 2)))
 	contains(t, out, "\nw     dtype    complex64[2]  float32[2]\n")
 
 	large := func(x float64) sample { return of("w", tensor.Float64, tensor.Shape{1}, []float64{x}) }
-	out, _ = tool(t, 1, "diff", save(t, "a.npz", format.Plan{}, large(1e200)), save(t, "b.npz", format.Plan{}, large(3e200)))
+	out, _ = tool(t, 1, "diff", save(t, "a.npz", schema.Schema{}, large(1e200)), save(t, "b.npz", schema.Schema{}, large(3e200)))
 	contains(t, out, "  1 of 1  2e+200  2e+200       -\n")
 
 	blocks := func(scale uint16, first int8) string {
@@ -129,7 +130,7 @@ func TestDiffTypes(t *testing.T) {
 	contains(t, out, "\nw     data     Q8_0[32]  Q8_0[32]  1 of 32    1  0.03125  1.000000\n")
 	out, _ = tool(t, 0, "diff", blocks(one, 2), blocks(half, 4))
 	contains(t, out, "\nequal: 1 tensor, metadata and graph; 1 tensor equal in other bits\n")
-	out, _ = tool(t, 1, "diff", blocks(one, 2), save(t, "b.gguf", format.Plan{}, floats("w", make([]float32, 32)...)))
+	out, _ = tool(t, 1, "diff", blocks(one, 2), save(t, "b.gguf", schema.Schema{}, floats("w", make([]float32, 32)...)))
 	contains(t, out, "\nw     dtype, data  Q8_0[32]  float32[32]  1 of 32    2  0.0625  0.000000\n")
 
 	f4 := func(b byte) string { return writeListed(t, "Q9", 2, []byte{b}) }
@@ -143,9 +144,9 @@ func TestGraphText(t *testing.T) {
 	v, err := tensor.FromBytes("v", tensor.Int8, tensor.Shape{0}, nil)
 	expect.OK(t, err)
 	const sum = "int8[0] xxh64 ef46db3751d8e999" // of no bytes
-	sub := &format.Graph{Name: "sub", Nodes: []format.Node{{Op: "Id", Inputs: []string{"a"}, Outputs: []string{"b"}}}}
-	n := &format.Node{Name: "n", Domain: "ml", Op: "If", Inputs: []string{"x", "y"}, Outputs: []string{"z"}, Attributes: []format.Attribute{
-		{Name: "z", Value: v}, {Name: "views", Value: []tensor.View{v, v}}, {Name: "else", Value: sub}, {Name: "both", Value: []*format.Graph{sub, {}}},
+	sub := &schema.Graph{Name: "sub", Nodes: []schema.Node{{Op: "Id", Inputs: []string{"a"}, Outputs: []string{"b"}}}}
+	n := &schema.Node{Name: "n", Domain: "ml", Op: "If", Inputs: []string{"x", "y"}, Outputs: []string{"z"}, Attributes: []schema.Attribute{
+		{Name: "z", Value: v}, {Name: "views", Value: []tensor.View{v, v}}, {Name: "else", Value: sub}, {Name: "both", Value: []*schema.Graph{sub, {}}},
 		{Name: "n", Value: []int64{1}}, {Name: "nan", Value: math.NaN()},
 	}}
 	got, err := nodeText(n)
@@ -162,7 +163,7 @@ func TestDiffStreams(t *testing.T) {
 		quantized.Scales[i] = float32(i+1) / 8
 		quantized.ZeroPoints[i] = int32(i % 5)
 	}
-	p := format.Plan{Tensors: []tensor.Info{
+	p := schema.Schema{Tensors: []tensor.Info{
 		{Name: "real", DType: tensor.Float32, Shape: tensor.Shape{300, 400}},
 		{Name: "whole", DType: tensor.Int64, Shape: tensor.Shape{300, 400}},
 		{Name: "complex", DType: tensor.Complex64, Shape: tensor.Shape{300, 400}},
@@ -205,7 +206,7 @@ func TestDiffSections(t *testing.T) {
 	t.Chdir(t.TempDir())
 	names := []string{"a", "b", "c", "d", "e", "f", "g"}
 	write := func(path, method string, names []string, seed int) {
-		p := &format.Plan{}
+		p := &schema.Schema{}
 		for _, name := range names {
 			p.Tensors = append(p.Tensors, tensor.Info{Name: name, DType: tensor.Float32, Shape: tensor.Shape{90, 1000}})
 		}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/weightmap/weightmap/examples/internal/cli"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/wia"
 )
 
@@ -13,7 +14,7 @@ type docReport struct {
 	Path       string          `json:"path"`
 	Name       string          `json:"name,omitempty"`
 	Text       string          `json:"text,omitempty"`
-	Properties format.Metadata `json:"properties,omitempty"`
+	Properties schema.Metadata `json:"properties,omitempty"`
 }
 
 // describeDocs returns the documentation in a model, nil for formats without any.
@@ -30,7 +31,7 @@ func describeDocs(m *format.Model) ([]docReport, error) {
 	for _, d := range docs {
 		r := docReport{Path: d.Path, Name: d.Name, Text: d.Text}
 		for _, p := range d.Properties {
-			r.Properties = append(r.Properties, format.Entry{Key: p[0], Value: p[1]})
+			r.Properties = append(r.Properties, schema.Entry{Key: p[0], Value: p[1]})
 		}
 		all = append(all, r)
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/weightmap/weightmap/examples/internal/cli"
-	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 )
 
 // Limits of the drawing of a graph.
@@ -55,7 +55,7 @@ func (d *drawing) Details() [][]fact {
 
 // draw lays out a graph. Tensors of the model, for which tensorType returns a type, have no boxes;
 // the nodes name them.
-func draw(g *format.Graph, tensorType func(string) string) *drawing {
+func draw(g *schema.Graph, tensorType func(string) string) *drawing {
 	isTensor := func(name string) bool { return tensorType(name) != "" }
 	d := &drawing{}
 	makers := map[string]int{} // the box that produces each value
@@ -109,7 +109,7 @@ func (d *drawing) add(b *box) int {
 }
 
 // below returns a short text with the tensors of a node, or else its name.
-func below(n *format.Node, isTensor func(string) bool) string {
+func below(n *schema.Node, isTensor func(string) bool) string {
 	for _, name := range n.Inputs[:min(len(n.Inputs), mostNodes)] {
 		if isTensor(name) {
 			return name
@@ -119,7 +119,7 @@ func below(n *format.Node, isTensor func(string) bool) string {
 }
 
 // about describes a node, up to mostText columns.
-func about(n *format.Node) string {
+func about(n *schema.Node) string {
 	const most = 20
 	line := fmt.Sprintf("%s(%s) -> %s", n.Op, cli.List(n.Inputs[:min(len(n.Inputs), most)], mostText), cli.List(n.Outputs[:min(len(n.Outputs), most)], mostText))
 	for _, a := range n.Attributes[:min(len(n.Attributes), most)] {
@@ -129,7 +129,7 @@ func about(n *format.Node) string {
 }
 
 // facts returns the details of a node, a line per value and attribute.
-func facts(n *format.Node, tensorType func(string) string) []fact {
+func facts(n *schema.Node, tensorType func(string) string) []fact {
 	op := n.Op
 	if n.Domain != "" {
 		op = n.Domain + "." + op
@@ -160,7 +160,7 @@ func more(all *[]fact, label string, n int) {
 	}
 }
 
-func valueType(v format.ValueInfo) string {
+func valueType(v schema.ValueInfo) string {
 	return strings.TrimPrefix(strings.TrimPrefix(value(v), v.Name), " ")
 }
 

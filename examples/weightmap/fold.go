@@ -1,7 +1,7 @@
 package main
 
 import (
-	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/opsets"
@@ -28,7 +28,7 @@ func (m *renamed) fold(other *renamed) error {
 }
 
 // foldNodes follows DequantizeLinear nodes.
-func (m *renamed) foldNodes(g *format.Graph, other *renamed) {
+func (m *renamed) foldNodes(g *schema.Graph, other *renamed) {
 	uses := map[string]int{}
 	contract.Values(g, func(s *string) { uses[*s]++ })
 	for i := range g.Nodes {
@@ -51,7 +51,7 @@ func (m *renamed) foldNodes(g *format.Graph, other *renamed) {
 
 // dequantized returns the constant of a DequantizeLinear node with its parameters, unless they have another form than
 // tensor.Quantization, or differ from those of a node before.
-func (m *renamed) dequantized(n *format.Node) (v tensor.View, isKnown bool) {
+func (m *renamed) dequantized(n *schema.Node) (v tensor.View, isKnown bool) {
 	constants := make([]tensor.View, len(n.Inputs))
 	for k, name := range n.Inputs {
 		constant, err := m.Model.Tensor(name)
@@ -111,7 +111,7 @@ func (m *renamed) has(name string) bool {
 }
 
 // foldedGraph returns a copy of the graph without the nodes that were followed.
-func (m *renamed) foldedGraph() (*format.Graph, error) {
+func (m *renamed) foldedGraph() (*schema.Graph, error) {
 	g, err := m.Graph()
 	if g == nil || err != nil || len(m.real) == 0 {
 		return g, err

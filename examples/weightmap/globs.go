@@ -50,7 +50,7 @@ func renaming(rules ...string) (func(name string) string, error) {
 		from, to, ok := strings.Cut(text, "=")
 		r := rule{globOf(from), strings.Split(to, "*")}
 		if !ok || from == "" || to == "" || len(r.to)-1 > r.from.NumSubexp() {
-			return nil, &format.Error{Field: "Rename", Offset: -1,
+			return nil, &tensor.Error{Field: "Rename", Offset: -1,
 				Err: fmt.Errorf("%w: %q is not FROM=TO, with no more * on the right", format.ErrOption, text)}
 		}
 		list = append(list, r)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/weightmap/weightmap/examples/internal/transcript"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/mle"
 	"github.com/weightmap/weightmap/tensor"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -98,16 +99,16 @@ func putGolden(t *testing.T) {
 	expect.OK(t, os.Rename(model(t, "mag", "m.mag"), "m.mag"))
 	expect.OK(t, os.Rename(damaged(t, "m.mag", 8), "bad.mag"))
 	expect.OK(t, os.Rename(waves(t, "net.wia", convnet()), "net.wia"))
-	put(t, "", "w.safetensors", format.Plan{}, matrix("w"))
+	put(t, "", "w.safetensors", schema.Schema{}, matrix("w"))
 	for i := range 2 {
-		axis := format.Attribute{Name: "axis", Value: int64(i)}
-		put(t, "", fmt.Sprintf("axis%d.wia", i), format.Plan{Graph: &format.Graph{
+		axis := schema.Attribute{Name: "axis", Value: int64(i)}
+		put(t, "", fmt.Sprintf("axis%d.wia", i), schema.Schema{Graph: &schema.Graph{
 			Name:    "net",
-			Inputs:  []format.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: format.FixedDims(1, 2)}},
-			Outputs: []format.ValueInfo{{Name: "z", DType: tensor.Float32, Dims: format.FixedDims(1, 2)}},
-			Nodes: []format.Node{
+			Inputs:  []schema.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: schema.FixedDims(1, 2)}},
+			Outputs: []schema.ValueInfo{{Name: "z", DType: tensor.Float32, Dims: schema.FixedDims(1, 2)}},
+			Nodes: []schema.Node{
 				{Op: "Relu", Inputs: []string{"x"}, Outputs: []string{"y"}},
-				{Op: "Softmax", Inputs: []string{"y"}, Outputs: []string{"z"}, Attributes: []format.Attribute{axis}},
+				{Op: "Softmax", Inputs: []string{"y"}, Outputs: []string{"z"}, Attributes: []schema.Attribute{axis}},
 			},
 		}}, floats("w", 1))
 	}
@@ -115,26 +116,26 @@ func putGolden(t *testing.T) {
 	for i := range elements {
 		elements[i] = int32(i)
 	}
-	put(t, "", "shapes.npz", format.Plan{},
+	put(t, "", "shapes.npz", schema.Schema{},
 		of("cube", tensor.Int32, tensor.Shape{2, 3, 2}, elements),
 		of("scalar", tensor.Float64, tensor.Shape{}, []float64{0.1}),
 		of("vector", tensor.Float32, tensor.Shape{6}, []float32{0.1, 1e10, nan, inf, -inf, zero}),
 		of("none", tensor.Float32, tensor.Shape{2, 0}, []float32{}),
 		of("column", tensor.Uint8, tensor.Shape{2, 1}, []uint8{255, 0}))
 	weight, scale := []byte{0x38, 0x40}, []float32{3}
-	put(t, "", "fp8.safetensors", format.Plan{},
+	put(t, "", "fp8.safetensors", schema.Schema{},
 		of("up.weight", tensor.Float8E4M3FN, tensor.Shape{1, 2}, weight), of("up.weight_scale_inv", tensor.Float32, tensor.Shape{1, 1}, scale),
 		of("down.weight", tensor.Float8E4M3FN, tensor.Shape{1, 2}, weight), of("down.weight_scale_inv", tensor.Float32, tensor.Shape{1, 1}, scale))
-	value := func(name string) []format.ValueInfo {
-		return []format.ValueInfo{{Name: name, DType: tensor.Float32, Dims: format.FixedDims(1, 2)}}
+	value := func(name string) []schema.ValueInfo {
+		return []schema.ValueInfo{{Name: name, DType: tensor.Float32, Dims: schema.FixedDims(1, 2)}}
 	}
-	put(t, "", "fc.onnx", format.Plan{Graph: &format.Graph{Inputs: value("x"), Outputs: value("y"), Nodes: []format.Node{
+	put(t, "", "fc.onnx", schema.Schema{Graph: &schema.Graph{Inputs: value("x"), Outputs: value("y"), Nodes: []schema.Node{
 		{Op: "MatMul", Inputs: []string{"x", "fc.weight"}, Outputs: []string{"h"}}, {Op: "Add", Inputs: []string{"h", "fc.bias"}, Outputs: []string{"y"}},
 	}}}, matrix("fc.weight"), floats("fc.bias", 5, 6))
-	for file, entry := range map[string]format.Entry{
+	for file, entry := range map[string]schema.Entry{
 		"a.mobi": {Key: "name", Value: "a"}, "a.wia": {Key: "a", Value: "text"}, "a.safetensors": {Key: "a", Value: "1"},
 		"a.gguf": {Key: "general.architecture", Value: "llama"}, "a.onnx": {Key: "author", Value: "Ada"}, "a.mle": {Key: "k", Value: true},
 	} {
-		put(t, "", file, format.Plan{Metadata: format.Metadata{entry}}, floats("1", 1, 2, 3, 4))
+		put(t, "", file, schema.Schema{Metadata: schema.Metadata{entry}}, floats("1", 1, 2, 3, 4))
 	}
 }

@@ -5,12 +5,12 @@ import (
 	"strings"
 
 	"github.com/weightmap/weightmap/examples/internal/cli"
-	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/tensor"
 )
 
 // graph prints a graph as text, one node per line.
-func (p *lines) graph(g *format.Graph) {
+func (p *lines) graph(g *schema.Graph) {
 	fmt.Fprintln(p.out)
 	p.line("%s", graphName(g))
 	for _, v := range g.Inputs {
@@ -31,7 +31,7 @@ func (p *lines) graph(g *format.Graph) {
 }
 
 // graphName formats a graph as "graph else, 3 nodes".
-func graphName(g *format.Graph) string {
+func graphName(g *schema.Graph) string {
 	name := "graph"
 	if g.Name != "" {
 		name += " " + g.Name
@@ -43,9 +43,9 @@ func graphName(g *format.Graph) string {
 func attribute(v any, width int) string {
 	var parts []string
 	switch v := v.(type) {
-	case *format.Graph:
+	case *schema.Graph:
 		return "(" + graphName(v) + ")"
-	case []*format.Graph:
+	case []*schema.Graph:
 		for _, g := range v {
 			parts = append(parts, graphName(g))
 		}
@@ -69,7 +69,7 @@ func tensorType(v tensor.View) string {
 
 // value formats a graph input or output as "x float32[1,batch]". Unknown parts are left out; an
 // unnamed dynamic dim is "?".
-func value(v format.ValueInfo) string {
+func value(v schema.ValueInfo) string {
 	dtype := v.Code
 	if v.DType.Valid() {
 		dtype = v.DType.String()
@@ -82,7 +82,7 @@ func value(v format.ValueInfo) string {
 		switch {
 		case d.Symbol != "":
 			dims = append(dims, d.Symbol)
-		case d.Size == format.DynamicDim:
+		case d.Size == schema.DynamicDim:
 			dims = append(dims, "?")
 		default:
 			dims = append(dims, fmt.Sprint(d.Size))

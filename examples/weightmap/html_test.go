@@ -8,13 +8,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
 
 // waves writes a model with values that have a histogram.
-func waves(t *testing.T, name string, p *format.Plan) string {
+func waves(t *testing.T, name string, p *schema.Schema) string {
 	t.Helper()
 	var samples []sample
 	for _, info := range p.Tensors {
@@ -36,23 +36,23 @@ func waves(t *testing.T, name string, p *format.Plan) string {
 }
 
 // convnet is a small one with a graph: two branches that meet, and two dtypes.
-func convnet() *format.Plan {
-	relu := func(in, out string) format.Node {
-		return format.Node{Op: "Relu", Name: "relu_" + out, Inputs: []string{in}, Outputs: []string{out}}
+func convnet() *schema.Schema {
+	relu := func(in, out string) schema.Node {
+		return schema.Node{Op: "Relu", Name: "relu_" + out, Inputs: []string{in}, Outputs: []string{out}}
 	}
-	return &format.Plan{
-		Metadata: format.Metadata{{Key: "author", Value: "Ada"}},
+	return &schema.Schema{
+		Metadata: schema.Metadata{{Key: "author", Value: "Ada"}},
 		Tensors: []tensor.Info{
 			{Name: "conv.weight", DType: tensor.Float32, Shape: tensor.Shape{16, 3, 5, 5}},
 			{Name: "conv.bias", DType: tensor.Float32, Shape: tensor.Shape{16}},
 			{Name: "fc.weight", DType: tensor.Int8, Shape: tensor.Shape{40, 100}},
 			{Name: "fc.bias", DType: tensor.Float32, Shape: tensor.Shape{100}},
 		},
-		Graph: &format.Graph{
+		Graph: &schema.Graph{
 			Name:    "net",
-			Inputs:  []format.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: format.FixedDims(1, 3, 8, 8)}},
-			Outputs: []format.ValueInfo{{Name: "y", DType: tensor.Float32}},
-			Nodes: []format.Node{
+			Inputs:  []schema.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: schema.FixedDims(1, 3, 8, 8)}},
+			Outputs: []schema.ValueInfo{{Name: "y", DType: tensor.Float32}},
+			Nodes: []schema.Node{
 				{Op: "Conv", Inputs: []string{"x", "conv.weight", "conv.bias"}, Outputs: []string{"a"}},
 				relu("a", "b"), relu("b", "c"),
 				{Op: "Add", Inputs: []string{"c", "a"}, Outputs: []string{"d"}},
@@ -103,17 +103,17 @@ func TestHTMLHostile(t *testing.T) {
 // TestHTMLBounds: a large model makes a page that a browser can show, and says what it
 // leaves out.
 func TestHTMLBounds(t *testing.T) {
-	r := &report{Path: "m", Format: "x", Version: "1", Graph: &format.Graph{}}
+	r := &report{Path: "m", Format: "x", Version: "1", Graph: &schema.Graph{}}
 	for i := range 60_000 {
 		r.Tensors = append(r.Tensors, tensorReport{Name: fmt.Sprintf("l%d.%d", i/100, i), DType: fmt.Sprintf("t%d", i%300), Shape: []int64{4}, Bytes: 4})
 	}
 	r.all = len(r.Tensors)
 	for i := range 500 {
-		r.Metadata = append(r.Metadata, format.Entry{Key: fmt.Sprintf("k%d", i), Value: strings.Repeat("v", 10_000)})
+		r.Metadata = append(r.Metadata, schema.Entry{Key: fmt.Sprintf("k%d", i), Value: strings.Repeat("v", 10_000)})
 	}
-	wide := format.Node{Op: "Concat", Outputs: []string{"z"}}
+	wide := schema.Node{Op: "Concat", Outputs: []string{"z"}}
 	for i := range 100_000 {
-		r.Graph.Nodes = append(r.Graph.Nodes, format.Node{Op: "Relu", Inputs: []string{fmt.Sprint(i), fmt.Sprint(i / 2)}, Outputs: []string{fmt.Sprint(i + 1)}})
+		r.Graph.Nodes = append(r.Graph.Nodes, schema.Node{Op: "Relu", Inputs: []string{fmt.Sprint(i), fmt.Sprint(i / 2)}, Outputs: []string{fmt.Sprint(i + 1)}})
 		wide.Inputs = append(wide.Inputs, fmt.Sprint(i+1))
 	}
 	r.Graph.Nodes[0] = wide
@@ -144,7 +144,7 @@ func TestHTMLBounds(t *testing.T) {
 
 // TestDrawCycle: the drawing of a cycle ends.
 func TestDrawCycle(t *testing.T) {
-	cycle := &format.Graph{Nodes: []format.Node{{Op: "A", Inputs: []string{"y", "x"}, Outputs: []string{"x"}}, {Op: "B", Inputs: []string{"x"}, Outputs: []string{"y"}}}}
+	cycle := &schema.Graph{Nodes: []schema.Node{{Op: "A", Inputs: []string{"y", "x"}, Outputs: []string{"x"}}, {Op: "B", Inputs: []string{"x"}, Outputs: []string{"y"}}}}
 	if d := draw(cycle, func(string) string { return "" }); len(d.Boxes) != 2 || len(d.Edges) != 3 {
 		t.Errorf("%d boxes, %d edges", len(d.Boxes), len(d.Edges))
 	}
@@ -175,7 +175,7 @@ func TestBrowser(t *testing.T) {
 	})
 	t.Run("nodes", func(t *testing.T) {
 		p := convnet()
-		p.Graph.Nodes[0].Attributes = []format.Attribute{{Name: "strides", Value: []int64{2, 2}}}
+		p.Graph.Nodes[0].Attributes = []schema.Attribute{{Name: "strides", Value: []int64{2, 2}}}
 		b := browse(t, htmlOf(t, waves(t, "m.wia", p)), "", false)
 		if box := b.eval(`document.querySelector(".canvas").getAttribute("viewBox")`).(string); strings.HasPrefix(box, "0 0 ") {
 			t.Errorf("the graph is not in its place: %q", box)

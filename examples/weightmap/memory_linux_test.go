@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
@@ -71,7 +72,7 @@ func sparseModel(t *testing.T, size int64) string {
 // packed writes a model of n tensors of zeros, each of size bytes.
 func packed(t *testing.T, name, method string, n int, size int64) string {
 	t.Helper()
-	p := &format.Plan{}
+	p := &schema.Schema{}
 	for i := range n {
 		p.Tensors = append(p.Tensors, tensor.Info{Name: fmt.Sprintf("t%d", i), DType: tensor.Float32, Shape: tensor.Shape{size / 4096, 1024}})
 	}

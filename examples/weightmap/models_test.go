@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -40,7 +41,7 @@ func (s sample) quantized(q *tensor.Quantization) sample {
 }
 
 // put writes a model of these tensors; without a format, the ending of path names it.
-func put(t *testing.T, kind, path string, plan format.Plan, samples ...sample) {
+func put(t *testing.T, kind, path string, plan schema.Schema, samples ...sample) {
 	t.Helper()
 	for _, s := range samples {
 		plan.Tensors = append(plan.Tensors, s.info)
@@ -55,7 +56,7 @@ func put(t *testing.T, kind, path string, plan format.Plan, samples ...sample) {
 }
 
 // save is put in a new directory.
-func save(t *testing.T, file string, plan format.Plan, samples ...sample) string {
+func save(t *testing.T, file string, plan schema.Schema, samples ...sample) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), file)
 	put(t, "", path, plan, samples...)
@@ -65,9 +66,9 @@ func save(t *testing.T, file string, plan format.Plan, samples ...sample) string
 // model writes a model of a float32 matrix "w" and an int32 vector "labels" and returns its path.
 func model(t *testing.T, kind, name string) string {
 	t.Helper()
-	path, plan := filepath.Join(t.TempDir(), name), format.Plan{}
+	path, plan := filepath.Join(t.TempDir(), name), schema.Schema{}
 	if kind == "mag" {
-		plan.Metadata = format.Metadata{{Key: "epoch", Value: int64(7)}, {Key: "loss", Value: 0.25}}
+		plan.Metadata = schema.Metadata{{Key: "epoch", Value: int64(7)}, {Key: "loss", Value: 0.25}}
 	}
 	put(t, kind, path, plan, matrix("w"), of("labels", tensor.Int32, tensor.Shape{1}, []int32{9}))
 	return path
@@ -81,12 +82,12 @@ func matrix(name string) sample {
 // network writes a WIA model with metadata and a graph.
 func network(t *testing.T) string {
 	t.Helper()
-	return save(t, "net.wia", format.Plan{
-		Metadata: format.Metadata{{Key: "author", Value: "me"}},
-		Graph: &format.Graph{
-			Inputs:  []format.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: format.FixedDims(2, 2)}},
-			Outputs: []format.ValueInfo{{Name: "y", DType: tensor.Float32, Dims: format.FixedDims(2, 2)}},
-			Nodes:   []format.Node{{Op: "Add", Inputs: []string{"x", "w"}, Outputs: []string{"y"}}},
+	return save(t, "net.wia", schema.Schema{
+		Metadata: schema.Metadata{{Key: "author", Value: "me"}},
+		Graph: &schema.Graph{
+			Inputs:  []schema.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: schema.FixedDims(2, 2)}},
+			Outputs: []schema.ValueInfo{{Name: "y", DType: tensor.Float32, Dims: schema.FixedDims(2, 2)}},
+			Nodes:   []schema.Node{{Op: "Add", Inputs: []string{"x", "w"}, Outputs: []string{"y"}}},
 		},
 	}, matrix("w"))
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/weightmap/weightmap/examples/internal/cli"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -14,7 +15,7 @@ import (
 // tensors but stores the names (MOBI). Tensors can be found by number, too.
 type renamed struct {
 	*format.Model
-	former *format.Plan      // the model with original names, nil if there are none
+	former *schema.Schema    // the model with original names, nil if there are none
 	names  map[string]string // by number
 	ids    map[string]string // number by name
 
@@ -31,7 +32,7 @@ func named(m *format.Model) *renamed {
 	if m.Format() != "mobi" {
 		return o
 	}
-	p, err := format.PlanOf(m)
+	p, err := m.Schema()
 	if err == nil {
 		err = m.RestoreNames(p)
 	}
@@ -110,7 +111,7 @@ func (m *renamed) find(name string) (tensor.View, error) {
 }
 
 // Graph returns the graph with the original names.
-func (m *renamed) Graph() (*format.Graph, error) {
+func (m *renamed) Graph() (*schema.Graph, error) {
 	if m.former != nil {
 		return m.former.Graph, nil
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/directory"
 	"github.com/weightmap/weightmap/internal/shards"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 // opened is an open model.
@@ -46,7 +47,7 @@ func (a *access) open(name string, o *format.Options) (*opened, error) {
 // adviseChoice adds to the error of a directory or repository the command that opens one of its models.
 func adviseChoice(err error) error {
 	var u *directory.Undecided
-	var e *format.Error
+	var e *tensor.Error
 	if !errors.As(err, &u) || u.Name == "" || !errors.As(err, &e) {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
@@ -115,17 +115,17 @@ func usage(name string) string {
 func pytorch(t *testing.T) {
 	t.Helper()
 	row := tensor.Shape{1, 2}
-	pt := format.Plan{Metadata: format.Metadata{{Key: "format", Value: "pt"}}}
+	pt := schema.Schema{Metadata: schema.Metadata{{Key: "format", Value: "pt"}}}
 	put(t, "", "model.safetensors", pt, of("conv.weight", tensor.Float32, tensor.Shape{2, 2}, []float32{1, -2, 0.5, 3}),
 		floats("bn1.running_var", 1, 1e-6), of("bn1.num_batches_tracked", tensor.Int64, tensor.Shape{}, int64(9)))
 	put(t, "", "large.safetensors", pt, of("a", tensor.Float64, tensor.Shape{1, 1}, 1e300), of("it's", tensor.Bool, tensor.Shape{1, 1, 1, 1, 1}, true))
-	put(t, "", "nan.safetensors", format.Plan{}, of("a", tensor.Float32, row, []float32{1, nan}), of("b", tensor.Float32, row, []float32{1, nan}))
-	put(t, "", "net.wia", format.Plan{Metadata: format.Metadata{{Key: "author", Value: "me"}}, Graph: &format.Graph{
-		Inputs:  []format.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: format.FixedDims(1, 2)}},
-		Outputs: []format.ValueInfo{{Name: "y", DType: tensor.Float32, Dims: format.FixedDims(1, 2)}},
-		Nodes:   []format.Node{{Op: "Erf", Inputs: []string{"x"}, Outputs: []string{"h"}}, {Op: "Add", Inputs: []string{"h", "a"}, Outputs: []string{"y"}}},
+	put(t, "", "nan.safetensors", schema.Schema{}, of("a", tensor.Float32, row, []float32{1, nan}), of("b", tensor.Float32, row, []float32{1, nan}))
+	put(t, "", "net.wia", schema.Schema{Metadata: schema.Metadata{{Key: "author", Value: "me"}}, Graph: &schema.Graph{
+		Inputs:  []schema.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: schema.FixedDims(1, 2)}},
+		Outputs: []schema.ValueInfo{{Name: "y", DType: tensor.Float32, Dims: schema.FixedDims(1, 2)}},
+		Nodes:   []schema.Node{{Op: "Erf", Inputs: []string{"x"}, Outputs: []string{"h"}}, {Op: "Add", Inputs: []string{"h", "a"}, Outputs: []string{"y"}}},
 	}}, of("a", tensor.Float32, row, []float32{1, 2}), floats("b", 1))
-	put(t, "", "m.mag", format.Plan{Metadata: format.Metadata{{Key: "epoch", Value: int64(7)}}}, floats("a", 1, 2))
+	put(t, "", "m.mag", schema.Schema{Metadata: schema.Metadata{{Key: "epoch", Value: int64(7)}}}, floats("a", 1, 2))
 }
 
 // TestSuggestions runs what the refusals suggest, in a shell: it works.

@@ -11,7 +11,7 @@ import (
 	"github.com/weightmap/weightmap/format/convert"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/gguf"
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/mle"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -58,9 +58,9 @@ func kindsOf(to string, graph bool) (has []string) {
 		if err != nil {
 			return nil
 		}
-		_, err = driver.Fit(d, &format.Plan{Tensors: []tensor.Info{t}}, &plan.WriteOptions{Context: context.Background(), KeepNames: true}, nil)
-		var refused *format.LossError
-		if !errors.As(err, &refused) || !slices.ContainsFunc(refused.Losses, func(l format.Loss) bool { return l.Kind == format.LossDType || l.Kind == format.LossQuantization }) {
+		_, err = driver.Fit(d, &schema.Schema{Tensors: []tensor.Info{t}}, &driver.WriteOptions{Context: context.Background(), KeepNames: true}, nil)
+		var refused *schema.LossError
+		if !errors.As(err, &refused) || !slices.ContainsFunc(refused.Losses, func(l schema.Loss) bool { return l.Kind == schema.LossDType || l.Kind == schema.LossQuantization }) {
 			has = append(has, kind)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/mle"
 	"github.com/weightmap/weightmap/wia"
@@ -27,7 +27,7 @@ func workshop(t *testing.T) {
 	bring("bad.mle", damaged(t, mleFile, 399))
 	bring("locked.mle", writeMLE(t, &mle.WriteOptions{Key: secret}))
 	bring("locked.wia", writeWIA(t, quantizedPlan(), &wia.WriteOptions{Key: secret}))
-	put(t, "tsr", "w.tsr", format.Plan{}, matrix("w"))
+	put(t, "tsr", "w.tsr", schema.Schema{}, matrix("w"))
 	tool(t, 0, "keygen", "ed.pem", "ed.pub")
 	tool(t, 0, "keygen", "-type", "ecdsa", "ec.pem", "ec.pub")
 	writeText(t, "model/weights.bin", "abc")
@@ -154,7 +154,7 @@ func TestDamagedData(t *testing.T) {
 		numbers[i] = float32(i)
 	}
 	for name, field := range map[string]string{"m.mag": `tensor "w"`, "m.mle": "weights_checksum", "m.wia": "tensor: ", "m.npz": `tensor "w"`} {
-		good := save(t, name, format.Plan{}, floats("w", numbers...))
+		good := save(t, name, schema.Schema{}, floats("w", numbers...))
 		out, _ := tool(t, 0, "inspect", "-json", good)
 		var r struct{ Tensors []struct{ Offset int } }
 		expect.OK(t, json.Unmarshal([]byte(out), &r))

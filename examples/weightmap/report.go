@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/keys"
 	"github.com/weightmap/weightmap/tensor"
 	"github.com/weightmap/weightmap/tensor/quant"
@@ -23,9 +24,9 @@ type report struct {
 	FileSize  int64
 	Files     []fileReport
 	Part      *partReport // nil unless the file is a part of a model
-	Metadata  format.Metadata
+	Metadata  schema.Metadata
 	Tensors   []tensorReport
-	Graph     *format.Graph    // nil if the format has none
+	Graph     *schema.Graph    // nil if the format has none
 	Native    []nativeReport   // never nil
 	Docs      []docReport      // doc strings and properties of WIA
 	Signature *signatureReport // nil for an unsigned file
@@ -171,12 +172,12 @@ func describeTensor(v tensor.View) tensorReport {
 }
 
 // describeSignature returns nil for nil. claim is the result of CheckClaim.
-func describeSignature(s *format.Signature, claim error) *signatureReport {
+func describeSignature(s *schema.Signature, claim error) *signatureReport {
 	if s == nil {
 		return nil
 	}
 	r := &signatureReport{Algorithm: s.Algorithm}
-	var located *format.Error
+	var located *tensor.Error
 	switch {
 	case errors.As(claim, &located):
 		r.Error = located.Err.Error()

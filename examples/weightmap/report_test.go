@@ -26,6 +26,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/keys"
 	"github.com/weightmap/weightmap/mle"
@@ -40,8 +41,8 @@ var (
 	signedAt  = time.Date(2024, 2, 29, 23, 59, 58, 0, time.UTC)
 )
 
-// fill writes all tensors of a plan, zeros, and closes.
-func fill(t *testing.T, w *format.Writer, err error, p *format.Plan) {
+// fill writes all tensors of a schema, zeros, and closes.
+func fill(t *testing.T, w *format.Writer, err error, p *schema.Schema) {
 	t.Helper()
 	expect.OK(t, err)
 	defer w.Abort()
@@ -63,13 +64,13 @@ func (nulls) Read(p []byte) (int, error) {
 func writeMLE(t *testing.T, o *mle.WriteOptions) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "m.mle")
-	p := &format.Plan{Tensors: []tensor.Info{{Name: "w", DType: tensor.Float32, Shape: tensor.Shape{4}}}}
+	p := &schema.Schema{Tensors: []tensor.Info{{Name: "w", DType: tensor.Float32, Shape: tensor.Shape{4}}}}
 	w, err := mle.Create(path, p, o)
 	fill(t, w, err, p)
 	return path
 }
 
-func writeWIA(t *testing.T, p *format.Plan, o *wia.WriteOptions) string {
+func writeWIA(t *testing.T, p *schema.Schema, o *wia.WriteOptions) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "m.wia")
 	w, err := wia.Create(path, p, o)
@@ -78,8 +79,8 @@ func writeWIA(t *testing.T, p *format.Plan, o *wia.WriteOptions) string {
 }
 
 // quantizedPlan has a tensor of each kind: plain, one scale, one a channel.
-func quantizedPlan() *format.Plan {
-	return &format.Plan{Tensors: []tensor.Info{
+func quantizedPlan() *schema.Schema {
+	return &schema.Schema{Tensors: []tensor.Info{
 		{Name: "plain", DType: tensor.Int8, Shape: tensor.Shape{4}},
 		{Name: "whole", DType: tensor.Int8, Shape: tensor.Shape{4}, Quant: &tensor.Quantization{Scales: []float32{0.5}, ZeroPoints: []int32{3}, Axis: tensor.PerTensor}},
 		{Name: "channels", DType: tensor.Int8, Shape: tensor.Shape{2, 3}, Quant: &tensor.Quantization{Scales: []float32{1, 2, 3}, ZeroPoints: []int32{0, 1, 2}, Axis: 1}},
@@ -228,16 +229,16 @@ func TestSeeds(t *testing.T) {
 const hostile = "a\x1b[2J\nb\u009b\u202ec"
 
 // hostilePlan has a name wherever a model may have one.
-func hostilePlan(name string) *format.Plan {
+func hostilePlan(name string) *schema.Schema {
 	x, y := "in"+name, "out"
-	return &format.Plan{
-		Metadata: format.Metadata{{Key: "x" + name, Value: name}},
+	return &schema.Schema{
+		Metadata: schema.Metadata{{Key: "x" + name, Value: name}},
 		Tensors:  []tensor.Info{{Name: name, DType: tensor.Int8, Shape: tensor.Shape{300}}},
-		Graph: &format.Graph{
+		Graph: &schema.Graph{
 			Name:    name,
-			Inputs:  []format.ValueInfo{{Name: x, DType: tensor.Int8, Dims: []format.Dim{{Size: format.DynamicDim, Symbol: name}}}},
-			Outputs: []format.ValueInfo{{Name: y, DType: tensor.Int8, Dims: format.FixedDims(1)}},
-			Nodes:   []format.Node{{Op: "Relu", Name: name, Inputs: []string{x, name}, Outputs: []string{y}, Attributes: []format.Attribute{{Name: name, Value: name}}}},
+			Inputs:  []schema.ValueInfo{{Name: x, DType: tensor.Int8, Dims: []schema.Dim{{Size: schema.DynamicDim, Symbol: name}}}},
+			Outputs: []schema.ValueInfo{{Name: y, DType: tensor.Int8, Dims: schema.FixedDims(1)}},
+			Nodes:   []schema.Node{{Op: "Relu", Name: name, Inputs: []string{x, name}, Outputs: []string{y}, Attributes: []schema.Attribute{{Name: name, Value: name}}}},
 		},
 	}
 }
@@ -260,15 +261,15 @@ func TestHostileNames(t *testing.T) {
 
 // TestGraph: nodes read as calls, and nothing that is not known is made up.
 func TestGraph(t *testing.T) {
-	sub := &format.Graph{Name: "else", Nodes: make([]format.Node, 2)}
-	g := &format.Graph{
-		Inputs: []format.ValueInfo{
-			{Name: "x", DType: tensor.Float32, Dims: []format.Dim{{Size: 1}, {Size: format.DynamicDim}, {Size: format.DynamicDim, Symbol: "batch"}}},
+	sub := &schema.Graph{Name: "else", Nodes: make([]schema.Node, 2)}
+	g := &schema.Graph{
+		Inputs: []schema.ValueInfo{
+			{Name: "x", DType: tensor.Float32, Dims: []schema.Dim{{Size: 1}, {Size: schema.DynamicDim}, {Size: schema.DynamicDim, Symbol: "batch"}}},
 			{Name: "scalar", DType: tensor.Bool}, {Name: "odd", Code: "77"}, {Name: "unknown"},
 		},
-		Nodes: []format.Node{{Op: "If", Inputs: []string{"x", "w"}, Outputs: []string{"y"}, Attributes: []format.Attribute{
+		Nodes: []schema.Node{{Op: "If", Inputs: []string{"x", "w"}, Outputs: []string{"y"}, Attributes: []schema.Attribute{
 			{Name: "n", Value: int64(3)}, {Name: "s", Value: "<&>"}, {Name: "dims", Value: []int64{1, 2}},
-			{Name: "else_branch", Value: sub}, {Name: "graphs", Value: []*format.Graph{sub, {}}},
+			{Name: "else_branch", Value: sub}, {Name: "graphs", Value: []*schema.Graph{sub, {}}},
 		}}},
 	}
 	var out bytes.Buffer
@@ -286,7 +287,7 @@ graph, 1 node
 
 // TestNoArrays: a vocabulary is not printed, whatever its type.
 func TestNoArrays(t *testing.T) {
-	meta := format.Metadata{
+	meta := schema.Metadata{
 		{Key: "general.name", Value: "[]"},
 		{Key: "tokens", Value: json.RawMessage(`["a","b","]"]`)},
 		{Key: "scores", Value: []float64{0.5, math.Inf(1)}},
@@ -304,10 +305,10 @@ func TestNoArrays(t *testing.T) {
 	want := `{"general.name":"[]","tokens":{"type":"string","length":3},"scores":{"type":"mixed","length":2},"none":{"type":"","length":0},` +
 		`"mixed":{"type":"mixed","length":2},"nested":{"a":[1]},"lists":{"type":"array","length":2},"flags":{"type":"boolean","length":3},"n":7}`
 	expect.Equal(t, want, string(text))
-	path := save(t, "m.gguf", format.Plan{Metadata: meta[:2]}, floats("w", 1))
+	path := save(t, "m.gguf", schema.Schema{Metadata: meta[:2]}, floats("w", 1))
 	r := inspectJSON(t, path, "-no-arrays")["metadata"].(map[string]any)
 	expect.Equal(t, map[string]any{"type": "string", "length": 3.0}, r["tokens"])
-	if _, err := withoutArrays(format.Metadata{{Key: "k", Value: json.RawMessage("[")}}); err == nil {
+	if _, err := withoutArrays(schema.Metadata{{Key: "k", Value: json.RawMessage("[")}}); err == nil {
 		t.Error("no error for what is no JSON")
 	}
 }
@@ -320,20 +321,20 @@ func TestStreamedJSON(t *testing.T) {
 		Version   string           `json:"version"`
 		FileSize  int64            `json:"file_size"`
 		Files     []fileReport     `json:"files"`
-		Metadata  format.Metadata  `json:"metadata"`
+		Metadata  schema.Metadata  `json:"metadata"`
 		Tensors   []tensorReport   `json:"tensors"`
-		Graph     *format.Graph    `json:"graph"`
+		Graph     *schema.Graph    `json:"graph"`
 		Signature *signatureReport `json:"signature"`
 		Notes     []string         `json:"notes"`
 	}
 	when := "2024-02-29T23:59:58Z"
-	graph := &format.Graph{
+	graph := &schema.Graph{
 		Name:   "a<b>&\"c\"",
-		Inputs: []format.ValueInfo{{Name: "<x>", DType: tensor.Float32, Dims: []format.Dim{{Symbol: "batch&"}, {Size: -1}}}, {}},
-		Nodes: []format.Node{
+		Inputs: []schema.ValueInfo{{Name: "<x>", DType: tensor.Float32, Dims: []schema.Dim{{Symbol: "batch&"}, {Size: -1}}}, {}},
+		Nodes: []schema.Node{
 			{},
-			{Name: "<n>", Op: "If", Domain: "com.example&", Inputs: []string{"", "重み"}, Outputs: []string{"y\n"}, Attributes: []format.Attribute{
-				{Name: "then>", Value: &format.Graph{Name: "<t>", Nodes: []format.Node{{Op: "Relu", Inputs: []string{"x"}}}}},
+			{Name: "<n>", Op: "If", Domain: "com.example&", Inputs: []string{"", "重み"}, Outputs: []string{"y\n"}, Attributes: []schema.Attribute{
+				{Name: "then>", Value: &schema.Graph{Name: "<t>", Nodes: []schema.Node{{Op: "Relu", Inputs: []string{"x"}}}}},
 				{Name: "raw", Value: json.RawMessage(`{"a<": [1, {"b": "<"}], "c": {}}`)},
 				{Name: "nan", Value: []float64{math.NaN(), 1}}, {Name: "none", Value: []int64{}},
 			}},
@@ -342,17 +343,17 @@ func TestStreamedJSON(t *testing.T) {
 	for name, r := range map[string]*report{
 		"all": {
 			Path: "a<b>.mag", Format: "mag", Version: "1", FileSize: 7, Files: []fileReport{{"a<b>.mag", 7}}, Notes: []string{"one & \"two\"", "<three>"},
-			Metadata:  format.Metadata{{Key: "nodes", Value: json.RawMessage("[]")}, {Key: "<k>", Value: "<v>"}, {Key: "inf", Value: math.Inf(1)}},
+			Metadata:  schema.Metadata{{Key: "nodes", Value: json.RawMessage("[]")}, {Key: "<k>", Value: "<v>"}, {Key: "inf", Value: math.Inf(1)}},
 			Tensors:   []tensorReport{{Name: "<w>", DType: "int8", Shape: []int64{}}, {Name: "v", Shape: []int64{2, 3}, Quantization: &quantizationReport{Scheme: "linear"}}},
 			Signature: &signatureReport{Algorithm: "Ed25519", Time: &when}, Graph: graph,
 		},
-		"long nodes": {Files: []fileReport{}, Notes: []string{}, Tensors: []tensorReport{}, Graph: &format.Graph{Nodes: []format.Node{
+		"long nodes": {Files: []fileReport{}, Notes: []string{}, Tensors: []tensorReport{}, Graph: &schema.Graph{Nodes: []schema.Node{
 			{Name: "<n>", Op: "Add<", Inputs: []string{"重み<&>", strings.Repeat("x", 1<<16)}},
-			{Domain: "com.example&", Outputs: slices.Repeat([]string{strings.Repeat("<", 1<<10)}, 64), Attributes: []format.Attribute{
-				{Name: "a<", Value: int64(1)}, {Name: "then>", Value: &format.Graph{Name: "<t>"}},
+			{Domain: "com.example&", Outputs: slices.Repeat([]string{strings.Repeat("<", 1<<10)}, 64), Attributes: []schema.Attribute{
+				{Name: "a<", Value: int64(1)}, {Name: "then>", Value: &schema.Graph{Name: "<t>"}},
 			}},
 		}}},
-		"an empty graph": {Files: []fileReport{}, Graph: &format.Graph{}, Notes: []string{}, Tensors: []tensorReport{}},
+		"an empty graph": {Files: []fileReport{}, Graph: &schema.Graph{}, Notes: []string{}, Tensors: []tensorReport{}},
 	} {
 		for _, oneLine := range []bool{false, true} {
 			var want, got bytes.Buffer
@@ -368,7 +369,7 @@ func TestStreamedJSON(t *testing.T) {
 			}
 		}
 	}
-	r := &report{Metadata: format.Metadata{{Key: "k", Value: json.RawMessage("{")}}}
+	r := &report{Metadata: schema.Metadata{{Key: "k", Value: json.RawMessage("{")}}}
 	if err := r.json(bufio.NewWriter(&bytes.Buffer{}), false); err == nil {
 		t.Error("no error for what is no JSON")
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/weightmap/weightmap/examples/internal/cli"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 )
 
 var setCommand = &command{cli.Tool{
@@ -78,7 +79,7 @@ func set(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) (
 		return cli.Advised(err, tryLine("set", split(f, args).to(beside(target))))
 	}
 	if given.part {
-		e.accept = append(e.accept, string(format.LossPart))
+		e.accept = append(e.accept, string(schema.LossPart))
 	}
 	if m.NeedsKey() {
 		return hint(fmt.Errorf("%s: %w: the model is encrypted", in, format.ErrKey), reading.Key)
@@ -158,7 +159,7 @@ func isPair(arg string) bool {
 
 // adviseSet suggests a format that can store the entries if this one cannot.
 func adviseSet(ctx context.Context, m *format.Model, in, target string, err error) error {
-	var refused *format.LossError
+	var refused *schema.LossError
 	if !errors.As(err, &refused) || in == standardInput {
 		return err
 	}
@@ -215,8 +216,8 @@ type edit struct {
 }
 
 // apply returns the new entries, never nil. Existing entries remain in place.
-func (e *edit) apply(old format.Metadata) (format.Metadata, error) {
-	meta := make(format.Metadata, 0, len(old)+len(e.put))
+func (e *edit) apply(old schema.Metadata) (schema.Metadata, error) {
+	meta := make(schema.Metadata, 0, len(old)+len(e.put))
 	removed := map[string]bool{}
 	for _, key := range e.remove {
 		removed[key] = true
@@ -235,19 +236,19 @@ func (e *edit) apply(old format.Metadata) (format.Metadata, error) {
 		at := indexOf(meta, pair[0])
 		if at < 0 {
 			at = len(meta)
-			meta = append(meta, format.Entry{Key: pair[0]})
+			meta = append(meta, schema.Entry{Key: pair[0]})
 		}
 		value, err := parseValue(pair[1], meta[at].Value)
 		if err != nil {
 			return nil, fmt.Errorf("metadata %q: %w", pair[0], err)
 		}
 		meta[at].Value = value
-		e.accept = append(e.accept, format.Loss{Kind: format.LossConversion, Name: fmt.Sprintf("metadata %q", pair[0])}.Item())
+		e.accept = append(e.accept, schema.Loss{Kind: schema.LossConversion, Name: fmt.Sprintf("metadata %q", pair[0])}.Item())
 	}
 	return meta, nil
 }
 
-func indexOf(meta format.Metadata, key string) int {
+func indexOf(meta schema.Metadata, key string) int {
 	for i, entry := range meta {
 		if entry.Key == key {
 			return i

@@ -10,6 +10,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/gguf"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/mle"
 	"github.com/weightmap/weightmap/tensor"
@@ -24,7 +25,7 @@ func TestSetKeeps(t *testing.T) {
 		{Compression: mle.MethodInt8}, // not quantized again
 	} {
 		in, m := filepath.Join(t.TempDir(), "m.mle"), matrix("w")
-		w, err := mle.Create(in, &format.Plan{Tensors: []tensor.Info{m.info}}, &o)
+		w, err := mle.Create(in, &schema.Schema{Tensors: []tensor.Info{m.info}}, &o)
 		expect.OK(t, err)
 		expect.OK(t, errors.Join(w.WriteTensor("w", bytes.NewReader(m.data)), w.Close()))
 		tool(t, 0, "set", "-key", secretHex, in, out, "a=1")
@@ -52,7 +53,7 @@ func TestSetKeeps(t *testing.T) {
 	contains(t, errs, "missing key")
 
 	in = filepath.Join(t.TempDir(), "m.gguf")
-	p := &format.Plan{Metadata: format.Metadata{{Key: "tiny", Value: uint8(3)}, {Key: "wide", Value: gguf.Int64(4)}}}
+	p := &schema.Schema{Metadata: schema.Metadata{{Key: "tiny", Value: uint8(3)}, {Key: "wide", Value: gguf.Int64(4)}}}
 	w, err := gguf.Create(in, p, nil)
 	fill(t, w, err, p)
 	tool(t, 0, "set", in, in, "a=1")

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -50,7 +50,7 @@ func TestStats(t *testing.T) {
 			if tt.info.Quant != nil {
 				file = "m.wia"
 			}
-			path := save(t, file, format.Plan{}, sample{tt.info, tt.data})
+			path := save(t, file, schema.Schema{}, sample{tt.info, tt.data})
 			got := inspectJSON(t, "-stats", path)["tensors"].([]any)[0].(map[string]any)["stats"]
 			expect.Equal(t, tt.want, got)
 			if _, there := inspectJSON(t, path)["tensors"].([]any)[0].(map[string]any)["stats"]; there {

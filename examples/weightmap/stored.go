@@ -7,6 +7,7 @@ import (
 	"github.com/weightmap/weightmap/examples/internal/cli"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/gguf"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/textmeta"
 	"github.com/weightmap/weightmap/mag"
 	"github.com/weightmap/weightmap/mle"
@@ -18,8 +19,8 @@ import (
 
 // rewrite writes an open model with other metadata, in the same format, compression and encryption.
 // It does not sign the file.
-func rewrite(m *format.Model, path string, meta format.Metadata, common *format.WriteOptions, key []byte) error {
-	p, err := format.PlanOf(m)
+func rewrite(m *format.Model, path string, meta schema.Metadata, common *format.WriteOptions, key []byte) error {
+	p, err := m.Schema()
 	if err != nil {
 		return err
 	}
@@ -33,7 +34,7 @@ func rewrite(m *format.Model, path string, meta format.Metadata, common *format.
 }
 
 // storedAs returns format options that store a model as its file does, or nil.
-func storedAs(m *format.Model, p *format.Plan, key []byte) any {
+func storedAs(m *format.Model, p *schema.Schema, key []byte) any {
 	if f, ok := mle.From(m); ok {
 		return mleOptions(f, key)
 	}
@@ -73,7 +74,7 @@ func dropped(m *format.Model, s format.Storage) string {
 }
 
 // metadataOf returns the metadata with the types in the file.
-func metadataOf(m *format.Model) (format.Metadata, error) {
+func metadataOf(m *format.Model) (schema.Metadata, error) {
 	if f, ok := gguf.From(m); ok {
 		return f.Typed()
 	}
@@ -104,7 +105,7 @@ func wiaOptions(f *wia.File, key []byte) *wia.WriteOptions {
 	if f.Encrypted() {
 		o.Key = key
 	}
-	// A plan does not say how tensors are stored. A tensor in a compressed graph is compressed with
+	// A schema does not say how tensors are stored. A tensor in a compressed graph is compressed with
 	// the graph (Stored is -1).
 	packed := map[string]wia.Compression{}
 	o.CompressTensor = func(t tensor.Info) wia.Compression { return packed[t.Name] }

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/weightmap/weightmap/examples/internal/cli"
-	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 )
 
 // jsonStream writes JSON value by value. Unlike json.Encoder it does not hold the whole text, which
@@ -83,7 +83,7 @@ func elements[T any](s *jsonStream, name string, all []T) {
 	s.end("]")
 }
 
-func (s *jsonStream) graph(g *format.Graph) {
+func (s *jsonStream) graph(g *schema.Graph) {
 	if g == nil {
 		s.field("graph", nil)
 		return
@@ -106,7 +106,7 @@ func (s *jsonStream) graph(g *format.Graph) {
 
 // node writes a node, piece by piece if its text is long: a name that is used often takes memory
 // once, but each use is text in JSON.
-func (s *jsonStream) node(n *format.Node) {
+func (s *jsonStream) node(n *schema.Node) {
 	size := 0
 	for _, list := range [][]string{n.Inputs, n.Outputs} {
 		for _, name := range list {
@@ -128,9 +128,9 @@ func (s *jsonStream) node(n *format.Node) {
 	}
 	s.names("inputs", n.Inputs)
 	s.names("outputs", n.Outputs)
-	attributes := make(format.Metadata, len(n.Attributes))
+	attributes := make(schema.Metadata, len(n.Attributes))
 	for i, a := range n.Attributes {
-		attributes[i] = format.Entry{Key: a.Name, Value: a.Value}
+		attributes[i] = schema.Entry{Key: a.Name, Value: a.Value}
 	}
 	s.field("attributes", attributes)
 	s.end("}")

@@ -14,6 +14,7 @@ import (
 	"github.com/weightmap/weightmap/examples/internal/cli"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/shards"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -145,7 +146,7 @@ func (o *convertFlags) advise(ctx context.Context, c *cli.Tool, l commandLine, m
 
 // shorten removes options that were added during the search but are not needed.
 func (s *search) shorten(l, found commandLine, err error) commandLine {
-	var refused *format.LossError
+	var refused *schema.LossError
 	var kind *kindError
 	if !errors.As(err, &refused) && !errors.As(err, &kind) {
 		return found // do not try what only writing can detect
@@ -181,7 +182,7 @@ func instead(l commandLine, err error) string {
 	switch {
 	case errors.Is(err, errNoMatch):
 		return "try: " + quoted([]string{"weightmap", "inspect", l.files[0]})
-	case errors.Is(err, format.ErrPlan):
+	case errors.Is(err, format.ErrSchema):
 	case errors.Is(err, format.ErrChecksum), errors.Is(err, format.ErrTruncated), errors.Is(err, format.ErrCorrupt):
 		return "no option helps against damage: fetch or make " + in + " again"
 	}
@@ -236,8 +237,8 @@ func (s *search) mend(l commandLine, o *convertFlags, err error, depth int) (com
 // candidates returns command lines that may avoid an error, those that lose least first.
 func (o *convertFlags) candidates(l commandLine, m *format.Model, err error) (list []commandLine) {
 	add := func(lines ...commandLine) { list = append(list, lines...) }
-	var refused *format.LossError
-	var located *format.Error
+	var refused *schema.LossError
+	var located *tensor.Error
 	var kind *kindError
 	errors.As(err, &located)
 	switch {
@@ -268,7 +269,7 @@ func (o *convertFlags) candidates(l commandLine, m *format.Model, err error) (li
 		if name, ok := tensorIn(located.Field); ok {
 			add(l.with("-quantize-except", name))
 		}
-	case errors.Is(err, format.ErrUnsupported), errors.Is(err, format.ErrPlan), errors.Is(err, format.ErrQuantization):
+	case errors.Is(err, format.ErrUnsupported), errors.Is(err, format.ErrSchema), errors.Is(err, format.ErrQuantization):
 		if !o.lossy {
 			add(l.with("-lossy"))
 		}
@@ -321,27 +322,27 @@ var notWeights = []tensor.DType{
 }
 
 // instead returns command lines that may avoid losses.
-func (o *convertFlags) instead(l commandLine, m *format.Model, refused *format.LossError) (list []commandLine) {
-	fixed := map[format.LossKind][]string{}
+func (o *convertFlags) instead(l commandLine, m *format.Model, refused *schema.LossError) (list []commandLine) {
+	fixed := map[schema.LossKind][]string{}
 	for _, loss := range refused.Losses {
-		if !loss.Acceptable || loss.Kind == format.LossQuantization && o.lossy {
+		if !loss.Acceptable || loss.Kind == schema.LossQuantization && o.lossy {
 			fixed[loss.Kind] = append(fixed[loss.Kind], loss.Name)
 		}
 	}
-	if refused.Format == "mag" && !o.extended && fixed[format.LossDType] != nil {
+	if refused.Format == "mag" && !o.extended && fixed[schema.LossDType] != nil {
 		list = append(list, l.with("-extended"))
 	}
 	if !o.lossy {
 		return append(list, l.with("-lossy"))
 	}
-	if fixed[format.LossTensors] != nil {
+	if fixed[schema.LossTensors] != nil {
 		list = append(list, o.elsewhere(l, "npz"))
 	}
-	if fixed[format.LossDType] != nil && o.dtype+o.quantize == "" {
+	if fixed[schema.LossDType] != nil && o.dtype+o.quantize == "" {
 		list = append(list, l.with("-dtype", "float32"))
 	}
 	less, weights := l, false // leave tensors out: harmless if they are not weights
-	names := slices.Concat(fixed[format.LossDType], fixed[format.LossShape])
+	names := slices.Concat(fixed[schema.LossDType], fixed[schema.LossShape])
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
 		less = less.with("-skip", name)
 		less.makes = fewerTensors
@@ -353,7 +354,7 @@ func (o *convertFlags) instead(l commandLine, m *format.Model, refused *format.L
 	} else if few {
 		defer func() { list = append(list, less) }()
 	}
-	if fixed[format.LossQuantization] != nil && o.quantize != "" {
+	if fixed[schema.LossQuantization] != nil && o.quantize != "" {
 		list = append(list, l.with("-quantize", "float16"))
 	}
 	for _, kind := range []string{"wia", "safetensors"} {

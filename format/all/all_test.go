@@ -14,6 +14,7 @@ import (
 	_ "github.com/weightmap/weightmap/format/all"
 	"github.com/weightmap/weightmap/format/gguf"
 	"github.com/weightmap/weightmap/format/onnx"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/mle"
 	"github.com/weightmap/weightmap/tensor"
@@ -81,7 +82,7 @@ func TestDependencies(t *testing.T) {
 // imports, the error names it, and no file is left.
 func TestBrotliWriter(t *testing.T) {
 	dir := t.TempDir()
-	plan := &format.Plan{Tensors: []tensor.Info{list(tensor.Float32, "w", 2)}}
+	plan := &schema.Schema{Tensors: []tensor.Info{list(tensor.Float32, "w", 2)}}
 	_, err := mle.Create(filepath.Join(dir, "m.mle"), plan, &mle.WriteOptions{Compression: mle.MethodBrotli})
 	const want = `import _ "github.com/weightmap/weightmap/mle/brotli"`
 	if !errors.Is(err, format.ErrUnsupported) || !strings.Contains(err.Error(), want) {

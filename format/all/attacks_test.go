@@ -14,6 +14,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 	"github.com/weightmap/weightmap/wia"
@@ -68,7 +69,7 @@ func (nulls) Read(p []byte) (int, error) {
 // zeros is a file of n tensors of size zeros, which their format compresses.
 func zeros(kind string, own any, n int, size int64) func(t testing.TB) []byte {
 	return func(t testing.TB) []byte {
-		p := &format.Plan{}
+		p := &schema.Schema{}
 		for i := range n {
 			p.Tensors = append(p.Tensors, list(tensor.Int8, fmt.Sprint(i), size))
 		}

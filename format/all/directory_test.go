@@ -15,6 +15,7 @@ import (
 	"testing/fstest"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
@@ -290,7 +291,7 @@ func TestIndexByName(t *testing.T) {
 	for name, want := range map[string]string{"pytorch_model.bin.index.json": "torch", "model.safetensors.index.json": "safetensors"} {
 		dir := lay(t, t.TempDir(), map[string]string{name: index("a", "none.bin")})
 		_, err := format.Open(dir, nil)
-		var e *format.Error
+		var e *tensor.Error
 		if !errors.As(err, &e) || e.Format != want || !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: %v, want an error of %s", name, err, want)
 		}
@@ -303,7 +304,7 @@ func TestHubCacheExternal(t *testing.T) {
 	for _, name := range []string{"model.onnx", "model.wia"} {
 		t.Run(name, func(t *testing.T) {
 			plain, root := t.TempDir(), t.TempDir()
-			p := &format.Plan{Tensors: []tensor.Info{list(tensor.Float32, "a", 4)}}
+			p := &schema.Schema{Tensors: []tensor.Info{list(tensor.Float32, "a", 4)}}
 			expect.OK(t, create("", filepath.Join(plain, name), p, &format.WriteOptions{NoSync: true, Storage: format.Storage{ExternalFrom: 1}}))
 			files := names(t, plain)
 			if len(files) != 2 {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
@@ -49,7 +50,7 @@ func severals(t *testing.T) []several {
 	}
 	for _, name := range []string{"onnx", "wia"} {
 		dir := t.TempDir()
-		p := &format.Plan{Tensors: []tensor.Info{{Name: "a", DType: tensor.Float32, Shape: tensor.Shape{4}}}}
+		p := &schema.Schema{Tensors: []tensor.Info{{Name: "a", DType: tensor.Float32, Shape: tensor.Shape{4}}}}
 		o := &format.WriteOptions{NoSync: true, Storage: format.Storage{ExternalFrom: 1}}
 		expect.OK(t, create("", filepath.Join(dir, "m."+name), p, o))
 		s := several{name: name, files: map[string]string{}, entry: "m." + name}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -14,7 +15,7 @@ import (
 // TestInfoFile: tensor.Info.File and Offset are where the data of each tensor is, for each kind of model of several files,
 // and Stats.Files has the files and their sizes, through each door.
 func TestInfoFile(t *testing.T) {
-	p := &format.Plan{Tensors: []tensor.Info{list(tensor.Float32, "a", 64), list(tensor.Float32, "b", 128), list(tensor.Float32, "c", 192)}}
+	p := &schema.Schema{Tensors: []tensor.Info{list(tensor.Float32, "a", 64), list(tensor.Float32, "b", 128), list(tensor.Float32, "c", 192)}}
 	for _, tt := range []struct {
 		name, format, file, entry string // the entry is opened
 		o                         format.WriteOptions
@@ -86,7 +87,7 @@ func TestInfoFile(t *testing.T) {
 
 // TestMissingFile: external data that is missing has no size.
 func TestMissingFile(t *testing.T) {
-	p := &format.Plan{Tensors: []tensor.Info{list(tensor.Float32, "a", 64)}}
+	p := &schema.Schema{Tensors: []tensor.Info{list(tensor.Float32, "a", 64)}}
 	path := filepath.Join(t.TempDir(), "m.onnx")
 	w, err := format.Create("onnx", path, p, &format.WriteOptions{NoSync: true, Storage: format.Storage{ExternalFrom: 1}})
 	expect.OK(t, feed(p, w, err))

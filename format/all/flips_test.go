@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/mle"
 	"github.com/weightmap/weightmap/tensor"
@@ -172,7 +173,7 @@ func flipSamples(t testing.TB) []flipSample {
 func flipModel(t testing.TB, kind string, own any) []byte {
 	t.Helper()
 	p := simple(kind, false, true)
-	p.Metadata = format.Metadata{{Key: "epoch", Value: int64(5)}}
+	p.Metadata = schema.Metadata{{Key: "epoch", Value: int64(5)}}
 	for i := range p.Tensors {
 		p.Tensors[i].Shape = tensor.Shape{2, 2}
 	}
@@ -184,8 +185,8 @@ func flipModel(t testing.TB, kind string, own any) []byte {
 
 // flipped is what a file says.
 type flipped struct {
-	Metadata format.Metadata
-	Graph    *format.Graph
+	Metadata schema.Metadata
+	Graph    *schema.Graph
 	Tensors  []tensorSaid
 }
 

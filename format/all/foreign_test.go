@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/foreign"
 	"github.com/weightmap/weightmap/tensor"
@@ -208,7 +209,7 @@ func TestEndings(t *testing.T) {
 func small(t *testing.T, name string) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	p := &format.Plan{Tensors: []tensor.Info{list(tensor.Float32, "1", 1)}}
+	p := &schema.Schema{Tensors: []tensor.Info{list(tensor.Float32, "1", 1)}}
 	w, err := format.NewWriter(name, &b, p, nil)
 	expect.OK(t, feed(p, w, err))
 	return b.Bytes()

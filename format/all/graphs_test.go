@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -14,8 +15,8 @@ import (
 // 30,000 nodes with usual names and attributes.
 func TestOrdinaryGraphs(t *testing.T) {
 	const n = 30_000
-	value := func(name string) []format.ValueInfo {
-		return []format.ValueInfo{{Name: name, DType: tensor.Float32, Dims: format.FixedDims(1)}}
+	value := func(name string) []schema.ValueInfo {
+		return []schema.ValueInfo{{Name: name, DType: tensor.Float32, Dims: schema.FixedDims(1)}}
 	}
 	for _, f := range []struct{ name, op, edge, node string }{
 		{"mobi", "Relu", "%d", ""},
@@ -30,10 +31,10 @@ func TestOrdinaryGraphs(t *testing.T) {
 				}
 				return fmt.Sprintf(f.edge, i)
 			}
-			g := &format.Graph{Inputs: value("x"), Outputs: value("y")}
+			g := &schema.Graph{Inputs: value("x"), Outputs: value("y")}
 			for i := range n {
-				node := format.Node{Op: f.op, Inputs: []string{edge(i)}, Outputs: []string{edge(i + 1)}}
-				node.Attributes = []format.Attribute{{Name: "axis", Value: int64(1)}, {Name: "kernel_shape", Value: []int64{3, 3}}}
+				node := schema.Node{Op: f.op, Inputs: []string{edge(i)}, Outputs: []string{edge(i + 1)}}
+				node.Attributes = []schema.Attribute{{Name: "axis", Value: int64(1)}, {Name: "kernel_shape", Value: []int64{3, 3}}}
 				if f.name == "mobi" {
 					node.Attributes = node.Attributes[:1]
 				}
@@ -43,7 +44,7 @@ func TestOrdinaryGraphs(t *testing.T) {
 				g.Nodes = append(g.Nodes, node)
 			}
 			path := filepath.Join(t.TempDir(), "m."+f.name)
-			expect.OK(t, create(f.name, path, &format.Plan{Graph: g}, &format.WriteOptions{NoSync: true}))
+			expect.OK(t, create(f.name, path, &schema.Schema{Graph: g}, &format.WriteOptions{NoSync: true}))
 			got, err := open(t, path, nil).Graph()
 			expect.OK(t, err)
 			if len(got.Nodes) != n {

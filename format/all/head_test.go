@@ -10,6 +10,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -24,7 +25,7 @@ func TestOpenHead(t *testing.T) {
 			m, err := format.OpenHead(head, size, &format.Options{Private: true})
 			expect.OK(t, err)
 			defer m.Close()
-			expect.Equal(t, format.Metadata{{Key: "k", Value: "v"}}, expect.Got(t, m.Metadata))
+			expect.Equal(t, schema.Metadata{{Key: "k", Value: "v"}}, expect.Got(t, m.Metadata))
 			v := m.At(0)
 			expect.Equal(t, "w float32 [4] 16", v.Name()+" "+v.DType().String()+" "+v.Shape().String()+" 16")
 			want := size
@@ -52,7 +53,7 @@ func TestOpenHeadOfEach(t *testing.T) {
 	for _, name := range []string{"safetensors", "gguf", "mag", "mle", "wia", "onnx", "mobi"} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "m."+name)
-			p := &format.Plan{Tensors: []tensor.Info{list(tensor.Float32, "1", 64, 64)}}
+			p := &schema.Schema{Tensors: []tensor.Info{list(tensor.Float32, "1", 64, 64)}}
 			source := source(t, name, p)
 			expect.OK(t, convertTo(source, path, name, false))
 			whole, err := os.ReadFile(path)

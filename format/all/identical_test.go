@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/mag"
 	"github.com/weightmap/weightmap/mle"
@@ -56,7 +57,7 @@ func TestIdenticalEverywhere(t *testing.T) {
 		{"wia", "wia, Zstandard", &wia.WriteOptions{Compression: wia.Zstd}, 2, "f580bc0aae746ceabad47b4a762276382fe3c40a3f43111b5ab632ecec38abf5"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			plan := &format.Plan{Tensors: []tensor.Info{
+			plan := &schema.Schema{Tensors: []tensor.Info{
 				{Name: "1", DType: tensor.Float32, Shape: tensor.Shape{40, 30}},
 				{Name: "2", DType: tensor.Float32, Shape: tensor.Shape{7}},
 			}[:tt.tensors]}
@@ -70,8 +71,8 @@ func TestIdenticalEverywhere(t *testing.T) {
 	}
 }
 
-// bytesOf returns the file of a plan in a format.
-func bytesOf(t *testing.T, name string, plan *format.Plan, o *format.WriteOptions) []byte {
+// bytesOf returns the file of a schema in a format.
+func bytesOf(t *testing.T, name string, plan *schema.Schema, o *format.WriteOptions) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	w, err := format.NewWriter(name, &out, plan, o)
@@ -89,7 +90,7 @@ func TestNoClock(t *testing.T) {
 	own := map[string]any{"mag": &mag.WriteOptions{Snapshot: true}}
 	for _, name := range format.Writable() {
 		for _, own := range []any{nil, own[name]} {
-			plan := &format.Plan{Tensors: []tensor.Info{{Name: "1", DType: tensor.Float32, Shape: tensor.Shape{7}}}}
+			plan := &schema.Schema{Tensors: []tensor.Info{{Name: "1", DType: tensor.Float32, Shape: tensor.Shape{7}}}}
 			without := bytesOf(t, name, plan, &format.WriteOptions{Format: own})
 			if at := bytesOf(t, name, plan, &format.WriteOptions{Format: own, Time: time.Unix(0, 0)}); !bytes.Equal(without, at) {
 				t.Errorf("%s, %+v: the bytes depend on when they were written", name, own)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
@@ -17,7 +18,7 @@ import (
 // saveTwo writes a model of two tensors, a and b, whose elements have a value.
 func saveTwo(t *testing.T, path string, value float32, o *format.WriteOptions) {
 	t.Helper()
-	p := &format.Plan{Tensors: []tensor.Info{list(tensor.Float32, "a", 4), list(tensor.Float32, "b", 4)}}
+	p := &schema.Schema{Tensors: []tensor.Info{list(tensor.Float32, "a", 4), list(tensor.Float32, "b", 4)}}
 	w, err := format.Create("", path, p, o)
 	expect.OK(t, err)
 	defer w.Abort()

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/mag"
@@ -39,7 +40,7 @@ type largeFile struct {
 func largeFiles(t *testing.T) (all []largeFile) {
 	for name, own := range map[string]any{"mag": &mag.WriteOptions{Extended: true, NoDigests: true}, "tsr": nil, "safetensors": nil, "gguf": nil, "npy": nil} {
 		l := largeFile{name: "big." + name, tail: name != "tsr" && name != "npy"}
-		p := &format.Plan{Tensors: []tensor.Info{list(tensor.Int8, "big", largeShape...)}}
+		p := &schema.Schema{Tensors: []tensor.Info{list(tensor.Int8, "big", largeShape...)}}
 		if l.tail {
 			p.Tensors = append(p.Tensors, list(tensor.Int8, "tail", 4))
 		}

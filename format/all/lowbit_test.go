@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/lowbit"
 	"github.com/weightmap/weightmap/tensor"
@@ -25,7 +26,7 @@ func TestSmallTypes(t *testing.T) {
 			info := tensor.Info{Name: "w", Encoding: lowbit.Encoding(tt.name), Shape: tensor.Shape{3, 8}}
 			dir := t.TempDir()
 			path := filepath.Join(dir, "a."+tt.from)
-			expect.OK(t, create(tt.from, path, &format.Plan{Tensors: []tensor.Info{info}}, nil))
+			expect.OK(t, create(tt.from, path, &schema.Schema{Tensors: []tensor.Info{info}}, nil))
 			want := make([]float32, 24)
 			expect.OK(t, info.Encoding.Decode(want, fill(0, info)))
 			there, back, wide := filepath.Join(dir, "b."+tt.to), filepath.Join(dir, "c."+tt.from), filepath.Join(dir, "d.mag")
@@ -52,6 +53,6 @@ func TestSmallTypes(t *testing.T) {
 func TestHalfBytes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.onnx")
 	info := tensor.Info{Name: "w", Encoding: lowbit.Encoding("FLOAT4E2M1"), Shape: tensor.Shape{3}}
-	expect.OK(t, create("onnx", path, &format.Plan{Tensors: []tensor.Info{info}}, nil))
-	expect.Refused(t, format.ErrPlan)(convert.File(path, path+".safetensors", &convert.Options{Lossy: true}))
+	expect.OK(t, create("onnx", path, &schema.Schema{Tensors: []tensor.Info{info}}, nil))
+	expect.Refused(t, format.ErrSchema)(convert.File(path, path+".safetensors", &convert.Options{Lossy: true}))
 }

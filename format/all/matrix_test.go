@@ -19,6 +19,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -31,30 +32,30 @@ func quantized(d tensor.DType, name string, q tensor.Quantization, shape ...int6
 	return tensor.Info{Name: name, DType: d, Shape: shape, Quant: &q}
 }
 
-// sources are the models: for each format a plan, or two where the operators of
+// sources are the models: for each format a schema, or two where the operators of
 // the first are nothing that others know.
-func sources() map[string]*format.Plan {
+func sources() map[string]*schema.Schema {
 	perTensor := tensor.Quantization{Axis: tensor.PerTensor, Scales: []float32{0.5}, ZeroPoints: []int32{3}}
 	perChannel := tensor.Quantization{Axis: 0, Scales: []float32{0.5, 0.25}, ZeroPoints: []int32{1, -1}}
 	logarithmic := tensor.Quantization{Scheme: tensor.Logarithmic, Axis: tensor.PerTensor, Scales: []float32{0.125}}
-	inner := &format.Graph{Name: "body", Inputs: []format.ValueInfo{{Name: "i"}}, Outputs: []format.ValueInfo{{Name: "o"}},
-		Nodes: []format.Node{{Op: "Relu", Inputs: []string{"i"}, Outputs: []string{"o"}}}}
+	inner := &schema.Graph{Name: "body", Inputs: []schema.ValueInfo{{Name: "i"}}, Outputs: []schema.ValueInfo{{Name: "o"}},
+		Nodes: []schema.Node{{Op: "Relu", Inputs: []string{"i"}, Outputs: []string{"o"}}}}
 	attached, err := tensor.FromBytes("t", tensor.Int8, tensor.Shape{2}, []byte{1, 2})
 	if err != nil {
 		panic(err)
 	}
-	return map[string]*format.Plan{
+	return map[string]*schema.Schema{
 		"tsr": {Tensors: []tensor.Info{
 			list(tensor.Float32, "w", 2, 3), list(tensor.Int8, "b.x", 5), list(tensor.Int32, "scalar"), list(tensor.Float32, "none", 0, 2),
 		}},
 		"mag": {
-			Metadata: format.Metadata{{Key: "epoch", Value: int64(7)}, {Key: "loss", Value: 0.1}, {Key: "five", Value: 5.0}, {Key: "worst", Value: math.Inf(1)}},
+			Metadata: schema.Metadata{{Key: "epoch", Value: int64(7)}, {Key: "loss", Value: 0.1}, {Key: "five", Value: 5.0}, {Key: "worst", Value: math.Inf(1)}},
 			Tensors: []tensor.Info{
 				list(tensor.Float32, "w", 2, 3), list(tensor.Float16, "layer/h", 3), list(tensor.Bool, "mask", 4), list(tensor.Int32, "i", 1),
 			},
 		},
 		"mobi": {
-			Metadata: format.Metadata{
+			Metadata: schema.Metadata{
 				{Key: "name", Value: "net"}, {Key: "framework_version", Value: int64(3)},
 				{Key: "creation_timestamp", Value: int64(1700000000)}, {Key: "flags", Value: int64(1)},
 			},
@@ -62,11 +63,11 @@ func sources() map[string]*format.Plan {
 				list(tensor.Float32, "1", 3, 2), quantized(tensor.Int8, "2", perChannel, 2, 3), quantized(tensor.Int16, "3", perTensor, 4),
 				list(tensor.Float16, "4", 2), list(tensor.Int32, "5", 1),
 			},
-			Graph: &format.Graph{
-				Inputs:  []format.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: []format.Dim{{Size: format.DynamicDim}, {Size: 3}}}},
-				Outputs: []format.ValueInfo{{Name: "y", Code: "900", Dims: format.FixedDims(1, 2)}},
-				Nodes: []format.Node{
-					{Op: "Add", Inputs: []string{"x", "2"}, Outputs: []string{"10"}, Attributes: []format.Attribute{
+			Graph: &schema.Graph{
+				Inputs:  []schema.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: []schema.Dim{{Size: schema.DynamicDim}, {Size: 3}}}},
+				Outputs: []schema.ValueInfo{{Name: "y", Code: "900", Dims: schema.FixedDims(1, 2)}},
+				Nodes: []schema.Node{
+					{Op: "Add", Inputs: []string{"x", "2"}, Outputs: []string{"10"}, Attributes: []schema.Attribute{
 						{Name: "i", Value: int64(5)}, {Name: "l", Value: int64(1) << 40}, {Name: "f", Value: float32(0.1)}, {Name: "d", Value: 1.0 / 3},
 						{Name: "b", Value: true}, {Name: "s", Value: "text"}, {Name: "is", Value: []int32{1, 2}}, {Name: "fs", Value: []float32{0.5}}, {Name: "ls", Value: []int64{1 << 40}},
 					}},
@@ -75,18 +76,18 @@ func sources() map[string]*format.Plan {
 			},
 		},
 		"mle": {
-			Metadata: format.Metadata{
+			Metadata: schema.Metadata{
 				{Key: "author", Value: "me"}, {Key: "epoch", Value: int64(7)}, {Key: "loss", Value: json.Number("0.1")}, {Key: "digits", Value: json.Number("0.10")},
 				{Key: "final", Value: true}, {Key: "nothing", Value: nil}, {Key: "tags", Value: json.RawMessage(`["a",1]`)}, {Key: "more", Value: json.RawMessage(`{"k":[{}]}`)},
 			},
 			Tensors: []tensor.Info{
 				list(tensor.Float32, "fc.weight", 2, 3), list(tensor.Float16, "fc.bias", 2), list(tensor.Int8, "q", 4), list(tensor.Int32, "scalar"),
 			},
-			Graph: &format.Graph{
-				Inputs:  []format.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: []format.Dim{{Size: format.DynamicDim}, {Size: 3}}}},
-				Outputs: []format.ValueInfo{{Name: "y", DType: tensor.Float32, Dims: format.FixedDims(1, 2)}},
-				Nodes: []format.Node{
-					{Op: "Linear", Inputs: []string{"x", "fc.weight", "fc.bias"}, Outputs: []string{"h"}, Attributes: []format.Attribute{
+			Graph: &schema.Graph{
+				Inputs:  []schema.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: []schema.Dim{{Size: schema.DynamicDim}, {Size: 3}}}},
+				Outputs: []schema.ValueInfo{{Name: "y", DType: tensor.Float32, Dims: schema.FixedDims(1, 2)}},
+				Nodes: []schema.Node{
+					{Op: "Linear", Inputs: []string{"x", "fc.weight", "fc.bias"}, Outputs: []string{"h"}, Attributes: []schema.Attribute{
 						{Name: "i", Value: int64(5)}, {Name: "alpha", Value: 0.1}, {Name: "third", Value: 1.0 / 3}, {Name: "b", Value: true}, {Name: "s", Value: "text"},
 						{Name: "is", Value: []int64{1, 2}}, {Name: "fs", Value: []float64{0.5}}, {Name: "ss", Value: []string{"a"}}, {Name: "o", Value: json.RawMessage(`{"k":1}`)},
 					}},
@@ -96,27 +97,27 @@ func sources() map[string]*format.Plan {
 		},
 		// Operators that mobi and mle have too.
 		"wia (Add)": {
-			Metadata: format.Metadata{{Key: "name", Value: "net"}, {Key: "tensor_names", Value: "none"}},
+			Metadata: schema.Metadata{{Key: "name", Value: "net"}, {Key: "tensor_names", Value: "none"}},
 			Tensors: []tensor.Info{
 				list(tensor.Float32, "w", 2, 3), quantized(tensor.Int8, "q", perChannel, 2, 3), quantized(tensor.Int8, "unused", perTensor, 2),
 			},
-			Graph: &format.Graph{
+			Graph: &schema.Graph{
 				Name: "main",
-				Inputs: []format.ValueInfo{
-					{Name: "x", DType: tensor.Int64, Dims: []format.Dim{{Size: format.DynamicDim, Symbol: "batch"}, {Size: 3}}},
+				Inputs: []schema.ValueInfo{
+					{Name: "x", DType: tensor.Int64, Dims: []schema.Dim{{Size: schema.DynamicDim, Symbol: "batch"}, {Size: 3}}},
 				},
-				Outputs:      []format.ValueInfo{{Name: "y", DType: tensor.Float32, Dims: []format.Dim{}}},
+				Outputs:      []schema.ValueInfo{{Name: "y", DType: tensor.Float32, Dims: []schema.Dim{}}},
 				Initializers: []string{"w", "q"},
-				Nodes: []format.Node{
-					{Name: "first", Op: "Add", Inputs: []string{"x", "q"}, Outputs: []string{"h"}, Attributes: []format.Attribute{
+				Nodes: []schema.Node{
+					{Name: "first", Op: "Add", Inputs: []string{"x", "q"}, Outputs: []string{"h"}, Attributes: []schema.Attribute{
 						{Name: "f", Value: float32(0.1)}, {Name: "ss", Value: []string{"a"}}, {Name: "bytes", Value: "\xff"}, {Name: "g", Value: inner}, {Name: "t", Value: attached},
 					}},
-					{Op: "Add", Inputs: []string{"h", "w"}, Outputs: []string{"y"}, Attributes: []format.Attribute{{Name: "input1_scale", Value: float32(0.5)}}},
+					{Op: "Add", Inputs: []string{"h", "w"}, Outputs: []string{"y"}, Attributes: []schema.Attribute{{Name: "input1_scale", Value: float32(0.5)}}},
 				},
 			},
 		},
 		"wia": {
-			Metadata: format.Metadata{
+			Metadata: schema.Metadata{
 				{Key: "model_info", Value: json.RawMessage(`{"name":"net","version":"1"}`)}, {Key: "name", Value: "net"}, {Key: "epoch", Value: int64(7)}, {Key: "loss", Value: json.Number("0.1")},
 			},
 			Tensors: []tensor.Info{
@@ -124,16 +125,16 @@ func sources() map[string]*format.Plan {
 				list(tensor.Int64, "l", 2), list(tensor.Uint8, "u", 4), list(tensor.Bool, "mask", 3), list(tensor.Int32, "scalar"),
 				quantized(tensor.Int8, "fc.q", perChannel, 2, 3), quantized(tensor.Int16, "log", logarithmic, 4), quantized(tensor.Int8, "unused", perTensor, 2),
 			},
-			Graph: &format.Graph{
+			Graph: &schema.Graph{
 				Name:         "main",
-				Inputs:       []format.ValueInfo{{Name: "x", DType: tensor.Int64, Dims: []format.Dim{{Size: format.DynamicDim, Symbol: "batch"}, {Size: 3}}}},
-				Outputs:      []format.ValueInfo{{Name: "y", DType: tensor.Float32, Dims: []format.Dim{}}},
+				Inputs:       []schema.ValueInfo{{Name: "x", DType: tensor.Int64, Dims: []schema.Dim{{Size: schema.DynamicDim, Symbol: "batch"}, {Size: 3}}}},
+				Outputs:      []schema.ValueInfo{{Name: "y", DType: tensor.Float32, Dims: []schema.Dim{}}},
 				Initializers: []string{"/fc/weight", "fc.q"},
-				Nodes: []format.Node{
-					{Name: "first", Op: "MatMul", Inputs: []string{"x", "fc.q"}, Outputs: []string{"h1"}, Attributes: []format.Attribute{
+				Nodes: []schema.Node{
+					{Name: "first", Op: "MatMul", Inputs: []string{"x", "fc.q"}, Outputs: []string{"h1"}, Attributes: []schema.Attribute{
 						{Name: "i", Value: int64(5)}, {Name: "f", Value: float32(0.1)}, {Name: "s", Value: "text"}, {Name: "is", Value: []int64{1, 2}},
 						{Name: "fs", Value: []float32{0.5}}, {Name: "ss", Value: []string{"a"}}, {Name: "bytes", Value: "\xff"}, {Name: "g", Value: inner},
-						{Name: "gs", Value: []*format.Graph{inner}}, {Name: "t", Value: attached}, {Name: "ts", Value: []tensor.View{attached}},
+						{Name: "gs", Value: []*schema.Graph{inner}}, {Name: "t", Value: attached}, {Name: "ts", Value: []tensor.View{attached}},
 					}},
 					{Op: "Add", Domain: "org.example", Inputs: []string{"h1", "log"}, Outputs: []string{"h2"}},
 					{Op: "Relu", Inputs: []string{"h2"}, Outputs: []string{"y"}},
@@ -163,14 +164,14 @@ func TestCopyMatrix(t *testing.T) {
 
 // copyTo copies a model and compares. It returns what was refused at first.
 func copyTo(t *testing.T, m *format.Model, to string) (items []string) {
-	p, err := format.PlanOf(m)
+	p, err := m.Schema()
 	expect.OK(t, err)
 	dir := t.TempDir()
 	path := filepath.Join(dir, "copy."+to)
 	if to == "tsr" {
 		path += string(os.PathSeparator)
 	}
-	var refused *format.LossError
+	var refused *schema.LossError
 	w, err := format.Create(to, path, p, nil)
 	var accept []string
 	if errors.As(err, &refused) {
@@ -179,7 +180,7 @@ func copyTo(t *testing.T, m *format.Model, to string) (items []string) {
 			items = append(items, strings.ReplaceAll(l.Item(), " ", "_"))
 			if !l.Acceptable {
 				items[len(items)-1] += "!"
-				if l.Kind == format.LossTensors {
+				if l.Kind == schema.LossTensors {
 					return items // a model without tensors, which tsr has no file for
 				}
 				p.Tensors = slices.DeleteFunc(p.Tensors, func(i tensor.Info) bool { return i.Name == l.Name })
@@ -197,7 +198,7 @@ func copyTo(t *testing.T, m *format.Model, to string) (items []string) {
 	}
 	expect.OK(t, w.Close())
 	back := open(t, path, &format.Options{Check: format.CheckAll})
-	got, err := format.PlanOf(back)
+	got, err := back.Schema()
 	expect.OK(t, err)
 	compare(t, to, accept, p, got, m, back)
 	return items
@@ -225,8 +226,8 @@ var additions = map[string]*regexp.Regexp{ // what formats add of their own
 	"onnx": regexp.MustCompile(`^(ir_version|opsets)=`),
 }
 
-// compare demands that a copy says what the plan said, less what was accepted.
-func compare(t *testing.T, to string, accept []string, want, got *format.Plan, from, copied *format.Model) {
+// compare demands that a copy says what the schema said, less what was accepted.
+func compare(t *testing.T, to string, accept []string, want, got *schema.Schema, from, copied *format.Model) {
 	t.Helper()
 	a, b := words{accept: accept, m: from, meta: expect.Got(t, from.Metadata)}, words{accept: accept, m: copied, meta: expect.Got(t, copied.Metadata)}
 	w, g := a.plan(t, want), b.plan(t, got)
@@ -252,11 +253,11 @@ func compare(t *testing.T, to string, accept []string, want, got *format.Plan, f
 	}
 }
 
-// words puts a plan into words without what is accepted as lost.
+// words puts a schema into words without what is accepted as lost.
 type words struct {
 	accept []string
 	m      *format.Model
-	meta   format.Metadata
+	meta   schema.Metadata
 	names  map[string]string // of tensors and values in words
 }
 
@@ -267,7 +268,7 @@ func (w *words) any(kind string) bool {
 	return slices.ContainsFunc(w.accept, func(s string) bool { return s == kind || strings.HasPrefix(s, kind+":") })
 }
 
-func (w *words) plan(t *testing.T, p *format.Plan) said {
+func (w *words) plan(t *testing.T, p *schema.Schema) said {
 	t.Helper()
 	var s said
 	w.names = map[string]string{"": "(none)"}
@@ -307,7 +308,7 @@ func (w *words) plan(t *testing.T, p *format.Plan) said {
 
 // graph puts a graph into words: values that it does not name itself are
 // numbered as they appear.
-func (w *words) graph(path string, g *format.Graph, tensors []tensor.Info) []string {
+func (w *words) graph(path string, g *schema.Graph, tensors []tensor.Info) []string {
 	if len(g.Inputs)+len(g.Outputs)+len(g.Nodes) == 0 {
 		return nil
 	}
@@ -319,10 +320,10 @@ func (w *words) graph(path string, g *format.Graph, tensors []tensor.Info) []str
 	w.names = names
 	defer func() { w.names = outer }()
 	var s []string
-	if g.Name != "" && !w.lost("label", "graph name") && !slices.ContainsFunc(w.meta, func(e format.Entry) bool { return e.Key == "name" && e.Value == g.Name }) {
+	if g.Name != "" && !w.lost("label", "graph name") && !slices.ContainsFunc(w.meta, func(e schema.Entry) bool { return e.Key == "name" && e.Value == g.Name }) {
 		s = append(s, "graph "+g.Name)
 	}
-	for _, list := range [][]format.ValueInfo{g.Inputs, g.Outputs} {
+	for _, list := range [][]schema.ValueInfo{g.Inputs, g.Outputs} {
 		for _, v := range list {
 			names[v.Name] = v.Name
 			s = append(s, w.valueInfo(v))
@@ -371,7 +372,7 @@ func (w *words) edges(list []string) []string {
 	return out
 }
 
-func (w *words) valueInfo(v format.ValueInfo) string {
+func (w *words) valueInfo(v schema.ValueInfo) string {
 	if w.lost("value", v.Name) {
 		return "value " + v.Name
 	}
@@ -438,7 +439,7 @@ func (w *words) value(name string, v any) string {
 	case tensor.View:
 		b, err := x.Bytes()
 		return fmt.Sprintf("%v %v %x %v", x.DType(), x.Shape(), b, err)
-	case *format.Graph:
+	case *schema.Graph:
 		return strings.Join(w.graph(name+".", x, nil), "; ")
 	}
 	var out []string

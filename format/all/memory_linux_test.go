@@ -20,6 +20,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/mle"
@@ -173,7 +174,7 @@ func TestMemoryChild(t *testing.T) {
 	expect.OK(t, err)
 	var (
 		m       *format.Model
-		g       *format.Graph // stays live with the model
+		g       *schema.Graph // stays live with the model
 		account *driver.Memory
 		limit   int64 // of the account
 	)
@@ -268,7 +269,7 @@ func TestMemoryChild(t *testing.T) {
 		if err != nil {
 			c.Err = err.Error()
 		}
-		var e *format.Error
+		var e *tensor.Error
 		if errors.As(err, &e) {
 			c.Field, c.Whole = e.Field, e.Format != "" && e.Offset >= 0
 		}
@@ -393,7 +394,7 @@ func TestOpeningTouchesNothing(t *testing.T) {
 	testhost.NeedResident(t)
 	for _, name := range format.Writable() {
 		t.Run(name, func(t *testing.T) {
-			path, p := filepath.Join(t.TempDir(), "0."+name), &format.Plan{}
+			path, p := filepath.Join(t.TempDir(), "0."+name), &schema.Schema{}
 			for i := range 40 {
 				p.Tensors = append(p.Tensors, list(tensor.Float32, fmt.Sprint(i), 5<<10))
 			}

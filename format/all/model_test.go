@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -30,8 +31,8 @@ func fill(i int, t tensor.Info) []byte {
 	return b
 }
 
-// feed writes the tensors of a plan with the bytes of fill, and closes.
-func feed(p *format.Plan, w *format.Writer, err error) error {
+// feed writes the tensors of a schema with the bytes of fill, and closes.
+func feed(p *schema.Schema, w *format.Writer, err error) error {
 	if err != nil {
 		return err
 	}
@@ -44,8 +45,8 @@ func feed(p *format.Plan, w *format.Writer, err error) error {
 	return w.Close()
 }
 
-// create writes the file of a plan.
-func create(name, path string, p *format.Plan, o *format.WriteOptions) error {
+// create writes the file of a schema.
+func create(name, path string, p *schema.Schema, o *format.WriteOptions) error {
 	w, err := format.Create(name, path, p, o)
 	return feed(p, w, err)
 }
@@ -59,8 +60,8 @@ func open(t *testing.T, path string, o *format.Options) *format.Model {
 	return m
 }
 
-// source writes a plan in its format and opens it.
-func source(t *testing.T, name string, p *format.Plan) *format.Model {
+// source writes a schema in its format and opens it.
+func source(t *testing.T, name string, p *schema.Schema) *format.Model {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "source."+name)
 	if name == "tsr" {

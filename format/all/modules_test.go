@@ -94,7 +94,7 @@ func TestModules(t *testing.T) {
 	v, err := m.Tensor("fc.weight")
 	expect.OK(t, err)
 	expect.Equal(t, weightBytes, string(expect.Got(t, v.Bytes)))
-	p, err := format.PlanOf(m)
+	p, err := m.Schema()
 	expect.OK(t, err)
 	if d := cmp.Diff(want, p.Metadata, cmpopts.EquateNaNs()); d != "" {
 		t.Error(d)

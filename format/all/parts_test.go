@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -40,10 +41,10 @@ func partOf(t *testing.T, m *format.Model, err error) []any {
 	expect.OK(t, err)
 	defer m.Close()
 	no, count := m.Part()
-	p, err := format.PlanOf(m)
+	p, err := m.Schema()
 	expect.OK(t, err)
 	if p.Part != no || p.Parts != count {
-		t.Errorf("the plan is of part %d of %d, the model of part %d of %d", p.Part, p.Parts, no, count)
+		t.Errorf("the schema is of part %d of %d, the model of part %d of %d", p.Part, p.Parts, no, count)
 	}
 	note := ""
 	for _, n := range m.Notes() {
@@ -149,7 +150,7 @@ func TestPartIsNoModel(t *testing.T) {
 					m, err := format.Open(in, nil)
 					expect.OK(t, err)
 					defer m.Close()
-					p, err := format.PlanOf(m)
+					p, err := m.Schema()
 					expect.OK(t, err)
 					p.Metadata = nil
 					w, err := format.Create("", out, p, &format.WriteOptions{AcceptLoss: accept})
@@ -162,9 +163,9 @@ func TestPartIsNoModel(t *testing.T) {
 				in := filepath.Join(dir, s.names(2)[1])
 				out := filepath.Join(t.TempDir(), "out."+target)
 				err := write(in, out, nil)
-				var refused *format.LossError
-				isPart := func(l format.Loss) bool {
-					return l.Kind == format.LossPart && l.Item() == "part" && strings.Contains(l.Why, "part 2 of 2 of a model")
+				var refused *schema.LossError
+				isPart := func(l schema.Loss) bool {
+					return l.Kind == schema.LossPart && l.Item() == "part" && strings.Contains(l.Why, "part 2 of 2 of a model")
 				}
 				if !errors.As(err, &refused) || !slices.ContainsFunc(refused.Losses, isPart) {
 					t.Errorf("%s of a part of %s to %s: %v", name, s.format, target, err)
@@ -201,7 +202,7 @@ func TestTargetIsPart(t *testing.T) {
 		for _, in := range []string{filepath.Join(dir, s.opens(2)), single} {
 			for _, name := range s.names(2) {
 				_, err := convert.File(in, filepath.Join(dir, name), &convert.Options{To: s.format, Lossy: true})
-				if !errors.Is(err, format.ErrPlan) || !strings.Contains(err.Error(), "would break that model") {
+				if !errors.Is(err, format.ErrSchema) || !strings.Contains(err.Error(), "would break that model") {
 					t.Errorf("%s over %s: %v", in, name, err)
 				}
 			}

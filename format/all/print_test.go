@@ -26,8 +26,8 @@ import (
 	reload "github.com/weightmap/weightmap/format/live"
 	"github.com/weightmap/weightmap/format/mobile"
 	"github.com/weightmap/weightmap/format/onnx"
-	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/format/remote"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/format/signing"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/mag"
@@ -47,13 +47,13 @@ const secretByte = 201
 var printed = []any{
 	format.Coverage{}, format.Codec{}, format.VerifyOption{}, &format.Model{}, &format.Writer{}, format.Covered{}, format.FileRange{}, format.Request{}, format.Stats{}, format.FileStats{}, format.SignedDigest{}, &format.Unverified{}, format.UnverifiedFile{},
 	convert.Options{}, convert.Report{}, convert.Stats{}, convert.Stayed{},
-	driver.Check(1), driver.Options{}, driver.Signature{}, driver.SignatureState(1),
-	formattest.Config{}, formattest.File{}, formattest.PlanOptions{}, formattest.Range{}, formattest.Sample{},
+	driver.Check(1), driver.Options{}, schema.Signature{}, driver.SignatureState(1),
+	formattest.Config{}, formattest.File{}, formattest.SchemaOptions{}, formattest.Range{}, formattest.Sample{},
 	&gguf.File{}, gguf.Float64(1), gguf.Int64(1), &onnx.File{}, onnx.WriteOptions{}, onnx.OperatorSet{},
 	reload.Event{}, reload.EventKind(1), &reload.Handle{}, &reload.Lease{}, reload.Options{}, reload.Stats{},
 	&mobile.Canceler{}, &mobile.Model{}, &mobile.Options{}, &mobile.Pin{}, &mobile.Report{}, &mobile.Tensor{},
-	plan.Attribute{}, plan.Dim{}, plan.Entry{}, plan.Graph{}, plan.Loss{}, &plan.LossError{}, plan.LossKind(""), plan.LossList{}, plan.Metadata{}, plan.Native{}, plan.NativeKind{},
-	plan.Node{}, plan.Plan{}, plan.Spool(1), plan.Storage{}, plan.ValueInfo{}, plan.WriteOptions{},
+	schema.Attribute{}, schema.Dim{}, schema.Entry{}, schema.Graph{}, schema.Loss{}, &schema.LossError{}, schema.LossKind(""), schema.LossList{}, schema.Metadata{}, schema.Native{}, schema.NativeKind{},
+	schema.Node{}, schema.Schema{}, driver.Spool(1), driver.Storage{}, schema.ValueInfo{}, driver.WriteOptions{},
 	remote.Answer{}, remote.Options{}, &remote.Reader{}, remote.Stats{}, &remote.StatusError{}, &remote.Temporary{}, remote.Version{},
 	&signing.Bundle{}, signing.File{}, signing.Identity{}, signing.Method(""), signing.Options{}, &signing.Policy{}, signing.Report{}, signing.Signer{}, &signing.Trust{},
 	mag.Checksum(1), &mag.File{}, mag.WriteOptions{},
@@ -207,7 +207,7 @@ func TestPrintingOpen(t *testing.T) {
 	weights := make([]float32, 1000)
 	view, err := tensor.Of("m", tensor.Shape{1000}, weights)
 	expect.OK(t, err)
-	p := &format.Plan{Tensors: []tensor.Info{view.Info()}}
+	p := &schema.Schema{Tensors: []tensor.Info{view.Info()}}
 	for _, name := range format.Writable() {
 		path := filepath.Join(dir, "m."+name)
 		expect.OK(t, format.Save(path, name, numbered(name, view)))

@@ -20,6 +20,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/onnx"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/disk"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
@@ -34,7 +35,7 @@ import (
 // kind is a way to write a model at the path of its family.
 type kind struct {
 	name  string
-	write func(path string, p *format.Plan) (*format.Writer, error)
+	write func(path string, p *schema.Schema) (*format.Writer, error)
 	door  string // what opens it, relative to the directory; "*" stands for digits
 	once  bool   // it is not written over one of its kind
 }
@@ -50,12 +51,12 @@ type family struct {
 }
 
 func families() []family {
-	sharded := func(name string) func(string, *format.Plan) (*format.Writer, error) {
-		return func(path string, p *format.Plan) (*format.Writer, error) {
+	sharded := func(name string) func(string, *schema.Schema) (*format.Writer, error) {
+		return func(path string, p *schema.Schema) (*format.Writer, error) {
 			return format.Create(name, path, p, &format.WriteOptions{MaxShard: 1})
 		}
 	}
-	alone := func(path string, p *format.Plan) (*format.Writer, error) { return format.Create("", path, p, nil) }
+	alone := func(path string, p *schema.Schema) (*format.Writer, error) { return format.Create("", path, p, nil) }
 	return []family{
 		{"safetensors", "model.safetensors", true, []kind{
 			{"file", alone, "model.safetensors", false},
@@ -67,16 +68,16 @@ func families() []family {
 		}, false},
 		{"onnx", "model.onnx", true, []kind{
 			{"file", alone, "model.onnx", false},
-			{"external", func(path string, p *format.Plan) (*format.Writer, error) {
+			{"external", func(path string, p *schema.Schema) (*format.Writer, error) {
 				return onnx.Create(path, p, &onnx.WriteOptions{ExternalFrom: 1})
 			}, "model.onnx", false},
 		}, false},
 		{"wia", "m.wia", true, []kind{
 			{"file", alone, "m.wia", false},
-			{"external", func(path string, p *format.Plan) (*format.Writer, error) {
+			{"external", func(path string, p *schema.Schema) (*format.Writer, error) {
 				return wia.Create(path, p, &wia.WriteOptions{ExternalFrom: 1})
 			}, "m.wia", false},
-			{"external below", func(path string, p *format.Plan) (*format.Writer, error) {
+			{"external below", func(path string, p *schema.Schema) (*format.Writer, error) {
 				return wia.Create(path, p, &wia.WriteOptions{ExternalFrom: 1, External: "data/all"})
 			}, "m.wia", false},
 		}, false},
@@ -85,7 +86,7 @@ func families() []family {
 			{"split", sharded("gguf"), "m-00001-of-*.gguf", true},
 		}, true},
 		{"tsr", "m", false, []kind{
-			{"directory", func(path string, p *format.Plan) (*format.Writer, error) { return tsr.CreateDir(path, p, nil) }, "m", true},
+			{"directory", func(path string, p *schema.Schema) (*format.Writer, error) { return tsr.CreateDir(path, p, nil) }, "m", true},
 		}, false},
 	}
 }
@@ -97,7 +98,7 @@ var none edition
 
 // write writes an edition of a kind into a directory.
 func (f *family) write(k *kind, dir string, v edition) error {
-	p := &format.Plan{}
+	p := &schema.Schema{}
 	for i := range v.Size {
 		p.Tensors = append(p.Tensors, list(tensor.Float32, fmt.Sprint("t", i), 8))
 	}
@@ -356,7 +357,7 @@ func TestHostileOldIndex(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "d")
 			lay(t, dir, others)
 			lay(t, dir, map[string]string{own: safe("a"), "model.safetensors.index.json": index("a", own, "b", listed)})
-			p := &format.Plan{Tensors: []tensor.Info{list(tensor.Float32, "x", 4), list(tensor.Float32, "y", 4)}}
+			p := &schema.Schema{Tensors: []tensor.Info{list(tensor.Float32, "x", 4), list(tensor.Float32, "y", 4)}}
 			expect.OK(t, create("", filepath.Join(dir, "model.safetensors"), p, &format.WriteOptions{MaxShard: shard}))
 			_, err := os.Stat(filepath.Join(dir, own))
 			if !errors.Is(err, fs.ErrNotExist) && !strings.HasPrefix(listed, "../") { // such an index lists nothing

@@ -11,12 +11,13 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
 
 // entries are metadata with a value of each type, by format.
-var entries = map[string]format.Metadata{
+var entries = map[string]schema.Metadata{
 	"mag": {{Key: "whole", Value: int64(-7)}, {Key: "real", Value: 0.5}, {Key: "five", Value: 5.0}, {Key: "tiny", Value: 1e-9}},
 	"mle": {
 		{Key: "text", Value: "me"}, {Key: "like", Value: "7"}, {Key: "whole", Value: int64(-7)}, {Key: "real", Value: json.Number("0.5")}, {Key: "five", Value: json.Number("5.0")},
@@ -30,8 +31,8 @@ var entries = map[string]format.Metadata{
 }
 
 // simple is a model of two tensors with the metadata of a format, with a graph where all formats of graphs have it.
-func simple(name string, metadata, graph bool) *format.Plan {
-	p := &format.Plan{Tensors: []tensor.Info{list(tensor.Float32, "a", 3, 3), list(tensor.Float32, "b", 3, 3)}}
+func simple(name string, metadata, graph bool) *schema.Schema {
+	p := &schema.Schema{Tensors: []tensor.Info{list(tensor.Float32, "a", 3, 3), list(tensor.Float32, "b", 3, 3)}}
 	if metadata {
 		switch name {
 		case "wia", "safetensors", "onnx":
@@ -41,10 +42,10 @@ func simple(name string, metadata, graph bool) *format.Plan {
 		}
 	}
 	if graph {
-		p.Graph = &format.Graph{
-			Inputs:  []format.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: format.FixedDims(3, 3)}},
-			Outputs: []format.ValueInfo{{Name: "y", DType: tensor.Float32, Dims: format.FixedDims(3, 3)}},
-			Nodes: []format.Node{ // MOBI numbers values, and this one has the next number
+		p.Graph = &schema.Graph{
+			Inputs:  []schema.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: schema.FixedDims(3, 3)}},
+			Outputs: []schema.ValueInfo{{Name: "y", DType: tensor.Float32, Dims: schema.FixedDims(3, 3)}},
+			Nodes: []schema.Node{ // MOBI numbers values, and this one has the next number
 				{Op: "Add", Inputs: []string{"x", "a"}, Outputs: []string{"3"}}, {Op: "Add", Inputs: []string{"3", "b"}, Outputs: []string{"y"}},
 			},
 		}
@@ -69,7 +70,7 @@ func TestThereAndBack(t *testing.T) {
 				continue
 			}
 			m := savedAs(t, p, from)
-			want := expect.Got(t, func() (*format.Plan, error) { return format.PlanOf(m) })
+			want := expect.Got(t, func() (*schema.Schema, error) { return m.Schema() })
 			expect.OK(t, m.RestoreNames(want))
 			for _, to := range order {
 				t.Run(kind+" "+from+" to "+to, func(t *testing.T) {
@@ -94,7 +95,7 @@ func TestThereAndBack(t *testing.T) {
 					_, err = convert.File(there, back, &convert.Options{To: from})
 					expect.OK(t, err)
 					again := open(t, back, nil)
-					got := expect.Got(t, func() (*format.Plan, error) { return format.PlanOf(again) })
+					got := expect.Got(t, func() (*schema.Schema, error) { return again.Schema() })
 					expect.OK(t, again.RestoreNames(got))
 					expect.Equal(t, want.Metadata, got.Metadata)
 					expect.Equal(t, want.Graph, got.Graph)
@@ -105,8 +106,8 @@ func TestThereAndBack(t *testing.T) {
 	}
 }
 
-// savedAs writes a plan as a file of a format, with its original names.
-func savedAs(t *testing.T, p *format.Plan, to string) *format.Model {
+// savedAs writes a schema as a file of a format, with its original names.
+func savedAs(t *testing.T, p *schema.Schema, to string) *format.Model {
 	path := filepath.Join(t.TempDir(), "source."+to)
 	first := source(t, "wia", p)
 	_, err := convert.Model(first, path, &convert.Options{To: to, Lossy: true})
@@ -115,7 +116,7 @@ func savedAs(t *testing.T, p *format.Plan, to string) *format.Model {
 }
 
 // dataByName returns the bytes of tensors by name.
-func dataByName(t *testing.T, m *format.Model, p *format.Plan) map[string]string {
+func dataByName(t *testing.T, m *format.Model, p *schema.Schema) map[string]string {
 	all := map[string]string{}
 	for i, info := range p.Tensors {
 		data, err := m.At(i).Bytes()
@@ -127,7 +128,7 @@ func dataByName(t *testing.T, m *format.Model, p *format.Plan) map[string]string
 
 // itemsOf returns the items of a LossError.
 func itemsOf(err error) []string {
-	var refused *format.LossError
+	var refused *schema.LossError
 	if !errors.As(err, &refused) {
 		return nil
 	}

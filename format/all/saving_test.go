@@ -25,6 +25,7 @@ import (
 	"github.com/weightmap/weightmap/format/npy"
 	"github.com/weightmap/weightmap/format/onnx"
 	"github.com/weightmap/weightmap/format/safetensors"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/disk"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/mag"
@@ -71,14 +72,14 @@ func (s *saving) run(path string, n int) error {
 
 // models are the plans of the old and the new model, with other shapes. The first
 // tensor alone makes a model too.
-func plans(n, count int) *format.Plan {
+func plans(n, count int) *schema.Schema {
 	size := int64(3 + 2*n)
 	all := []tensor.Info{list(tensor.Float32, "1", size, 2), list(tensor.Float32, "2", size)}
-	return &format.Plan{Tensors: all[:count]}
+	return &schema.Schema{Tensors: all[:count]}
 }
 
 // fed has a writer write a model, the last tensor first.
-func fed(p *format.Plan, n int, w *format.Writer, err error) error {
+func fed(p *schema.Schema, n int, w *format.Writer, err error) error {
 	if err != nil {
 		return err
 	}
@@ -97,7 +98,7 @@ func fed(p *format.Plan, n int, w *format.Writer, err error) error {
 }
 
 // saves makes a saving of a function that creates a model of some tensors; the first has more rows.
-func saves[O any](tensors int, more int64, create func(string, *format.Plan, O) (*format.Writer, error), o O) func(string, int) error {
+func saves[O any](tensors int, more int64, create func(string, *schema.Schema, O) (*format.Writer, error), o O) func(string, int) error {
 	return func(path string, n int) error {
 		p := plans(n, tensors)
 		p.Tensors[0].Shape[0] += more
@@ -107,7 +108,7 @@ func saves[O any](tensors int, more int64, create func(string, *format.Plan, O) 
 }
 
 // written makes a saving of two tensors.
-func written[O any](create func(string, *format.Plan, O) (*format.Writer, error), o O) func(string, int) error {
+func written[O any](create func(string, *schema.Schema, O) (*format.Writer, error), o O) func(string, int) error {
 	return saves(2, 0, create, o)
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
@@ -56,17 +57,17 @@ func names(t *testing.T, dir string) (list []string) {
 	return list
 }
 
-// sized is a plan of bytes.
-func sized(sizes ...int64) *format.Plan {
-	p := &format.Plan{Metadata: format.Metadata{{Key: "general.name", Value: "m"}}}
+// sized is a schema of bytes.
+func sized(sizes ...int64) *schema.Schema {
+	p := &schema.Schema{Metadata: schema.Metadata{{Key: "general.name", Value: "m"}}}
 	for i, n := range sizes {
 		p.Tensors = append(p.Tensors, tensor.Info{Name: fmt.Sprint("t", i), DType: tensor.Int8, Shape: tensor.Shape{n}})
 	}
 	return p
 }
 
-// put writes a plan with bytes of a kind, in an order.
-func put(path, name string, p *format.Plan, kind byte, order []int, o *format.WriteOptions) error {
+// put writes a schema with bytes of a kind, in an order.
+func put(path, name string, p *schema.Schema, kind byte, order []int, o *format.WriteOptions) error {
 	w, err := format.Create(name, path, p, o)
 	if err != nil {
 		return err
@@ -245,7 +246,7 @@ func TestSplitOntoItself(t *testing.T) {
 func TestShardsRefused(t *testing.T) {
 	testhost.NeedMaps(t)
 	dir := t.TempDir()
-	plain := &format.Plan{Tensors: []tensor.Info{list(tensor.Float32, "a", 2)}}
+	plain := &schema.Schema{Tensors: []tensor.Info{list(tensor.Float32, "a", 2)}}
 	for name, limit := range map[string]int64{"m.mag": 1, "m.tsr": 1, "m.gguf": -1, "m.safetensors": -1} {
 		if err := create("", filepath.Join(dir, name), plain, &format.WriteOptions{MaxShard: limit}); !errors.Is(err, format.ErrOption) {
 			t.Errorf("%s: %v", name, err)

@@ -19,6 +19,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
 	"github.com/weightmap/weightmap/format/onnx"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/mag"
@@ -30,7 +31,7 @@ import (
 )
 
 func storageSource(t *testing.T) *format.Model {
-	return source(t, "safetensors", &format.Plan{Tensors: []tensor.Info{list(tensor.Float32, "w", 64, 64)}})
+	return source(t, "safetensors", &schema.Schema{Tensors: []tensor.Info{list(tensor.Float32, "w", 64, 64)}})
 }
 
 // TestStorage: what formats share is asked for by the same names in each, and refused
@@ -139,7 +140,7 @@ func TestFormatOptions(t *testing.T) {
 
 // TestKeysMayBeWiped: a key that was passed is a copy from then on.
 func TestKeysMayBeWiped(t *testing.T) {
-	p := &format.Plan{Tensors: []tensor.Info{list(tensor.Float32, "w", 64, 64)}}
+	p := &schema.Schema{Tensors: []tensor.Info{list(tensor.Float32, "w", 64, 64)}}
 	for _, kind := range []string{"mle", "wia"} {
 		path := filepath.Join(t.TempDir(), "m."+kind)
 		key := bytes.Repeat([]byte{7}, 32)
@@ -169,7 +170,7 @@ func TestSignerPanics(t *testing.T) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	expect.OK(t, err)
 	dir := t.TempDir()
-	p := &format.Plan{Tensors: []tensor.Info{list(tensor.Float32, "w", 4)}}
+	p := &schema.Schema{Tensors: []tensor.Info{list(tensor.Float32, "w", 4)}}
 	w, err := format.Create("wia", filepath.Join(dir, "m.wia"), p, &format.WriteOptions{NoSync: true, Storage: format.Storage{Signer: moody{key}}})
 	expect.OK(t, err)
 	expect.OK(t, w.WriteTensor("w", bytes.NewReader(make([]byte, 16))))
@@ -191,7 +192,7 @@ func TestSignerPanics(t *testing.T) {
 // rather than ignored.
 func TestNestedOptions(t *testing.T) {
 	m := storageSource(t)
-	p, err := format.PlanOf(m)
+	p, err := m.Schema()
 	expect.OK(t, err)
 	key := make([]byte, 32)
 	inner := map[string]format.WriteOptions{
@@ -222,7 +223,7 @@ func TestNestedOptions(t *testing.T) {
 		} {
 			var out bytes.Buffer
 			_, err := format.NewWriter(name, &out, p, &format.WriteOptions{Format: own, AcceptLoss: []string{"name"}})
-			var e *format.Error
+			var e *tensor.Error
 			if !errors.Is(err, format.ErrOption) || !errors.As(err, &e) || e.Field != "Format" || !strings.Contains(err.Error(), field+" is set inside") {
 				t.Errorf("%s: %s: %v", name, field, err)
 			}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -24,17 +25,17 @@ var letters = []struct{ kind, letter string }{
 	{"metadata", "m"}, {"conversion", "c"}, {"quantization", "q"}, {"shape", "s"}, {"graph", "g"}, {"attribute", "g"}, {"value", "v"}, {"label", "l"}, {"name", "n"},
 }
 
-func everything() *format.Plan {
+func everything() *schema.Schema {
 	q := &tensor.Quantization{Axis: tensor.PerTensor, Scales: []float32{0.5}}
-	return &format.Plan{
-		Metadata: format.Metadata{{Key: "author", Value: "me"}},
+	return &schema.Schema{
+		Metadata: schema.Metadata{{Key: "author", Value: "me"}},
 		Tensors: []tensor.Info{
 			list(tensor.Float32, "fc.bias", 2, 3), {Name: "fc.weight", DType: tensor.Int8, Shape: tensor.Shape{2, 3}, Quant: q}, list(tensor.Int32, "ids", 4),
 		},
-		Graph: &format.Graph{
-			Inputs:  []format.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: format.FixedDims(2, 3)}},
-			Outputs: []format.ValueInfo{{Name: "y", DType: tensor.Float32, Dims: format.FixedDims(2, 3)}},
-			Nodes: []format.Node{
+		Graph: &schema.Graph{
+			Inputs:  []schema.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: schema.FixedDims(2, 3)}},
+			Outputs: []schema.ValueInfo{{Name: "y", DType: tensor.Float32, Dims: schema.FixedDims(2, 3)}},
+			Nodes: []schema.Node{
 				{Name: "scaled", Op: "Add", Inputs: []string{"x", "fc.weight"}, Outputs: []string{"h"}}, {Op: "Add", Inputs: []string{"h", "fc.bias"}, Outputs: []string{"y"}},
 			},
 		},
@@ -84,7 +85,7 @@ func convertTo(m *format.Model, path, to string, lossy bool) error {
 // cell converts a model and says what that costs.
 func cell(t *testing.T, m *format.Model, path, to string) (said string) {
 	t.Helper()
-	var refused *format.LossError
+	var refused *schema.LossError
 	err := convertTo(m, path, to, false)
 	if !errors.As(err, &refused) {
 		expect.OK(t, err)

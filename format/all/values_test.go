@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -24,9 +25,9 @@ var numbers = []any{
 }
 
 // wrote writes an entry of metadata next to one tensor and reads it again.
-func wrote(name string, value any, accept ...string) (format.Metadata, error) {
+func wrote(name string, value any, accept ...string) (schema.Metadata, error) {
 	var out bytes.Buffer
-	p := &format.Plan{Metadata: format.Metadata{{Key: "k", Value: value}}, Tensors: []tensor.Info{list(tensor.Float32, "w", 1)}}
+	p := &schema.Schema{Metadata: schema.Metadata{{Key: "k", Value: value}}, Tensors: []tensor.Info{list(tensor.Float32, "w", 1)}}
 	w, err := format.NewWriter(name, &out, p, &format.WriteOptions{Spool: format.SpoolMemory, AcceptLoss: accept})
 	if err = feed(p, w, err); err != nil {
 		return nil, err
@@ -41,7 +42,7 @@ func wrote(name string, value any, accept ...string) (format.Metadata, error) {
 
 // losesEntry reports whether an error is a loss of the entry.
 func losesEntry(err error) bool {
-	var loss *format.LossError
+	var loss *schema.LossError
 	return errors.As(err, &loss) && loss.Losses[0].Item() == "metadata:k"
 }
 
@@ -59,7 +60,7 @@ func TestMetadataNumbers(t *testing.T) {
 				continue
 			}
 			var got any
-			want, err := format.Entry{Value: v}.Text()
+			want, err := schema.Entry{Value: v}.Text()
 			expect.OK(t, err)
 			switch v.(type) {
 			case float32, float64:
@@ -153,16 +154,16 @@ func TestMetadataJSON(t *testing.T) {
 // entry is a loss like others: listed, and left out where that is accepted.
 func TestRepeatedKey(t *testing.T) {
 	const key = "framework_version" // which MOBI has a field for
-	plan := &format.Plan{
-		Metadata: format.Metadata{{Key: key, Value: int64(1)}, {Key: key, Value: int64(2)}},
+	plan := &schema.Schema{
+		Metadata: schema.Metadata{{Key: key, Value: int64(1)}, {Key: key, Value: int64(2)}},
 		Tensors:  []tensor.Info{list(tensor.Float32, "7", 1)},
 	}
 	for _, to := range []string{"mobi", "mag", "mle", "wia", "safetensors", "gguf", "onnx"} {
 		t.Run(to, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "m."+to)
 			err := create(to, path, plan, nil)
-			var lost *format.LossError
-			if !errors.As(err, &lost) || !slices.ContainsFunc(lost.Losses, func(l format.Loss) bool {
+			var lost *schema.LossError
+			if !errors.As(err, &lost) || !slices.ContainsFunc(lost.Losses, func(l schema.Loss) bool {
 				return l.Item() == "metadata:"+key && strings.Contains(l.Why, "twice") && l.Acceptable
 			}) {
 				t.Fatalf("not accepted: %v", err)

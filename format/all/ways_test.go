@@ -10,6 +10,7 @@ import (
 	"github.com/weightmap/weightmap/format/npy"
 	"github.com/weightmap/weightmap/format/onnx"
 	"github.com/weightmap/weightmap/format/safetensors"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/mag"
 	"github.com/weightmap/weightmap/mle"
@@ -40,7 +41,7 @@ func TestOwnFunctions(t *testing.T) {
 	for name, open := range formats {
 		path := filepath.Join(t.TempDir(), "0."+name)
 		info := list(tensor.Float32, "0", 2)
-		expect.OK(t, create(name, path, &format.Plan{Tensors: []tensor.Info{info}}, nil))
+		expect.OK(t, create(name, path, &schema.Schema{Tensors: []tensor.Info{info}}, nil))
 		m, err := open(path)
 		expect.OK(t, err)
 		data, err := m.At(0).Bytes()

@@ -12,6 +12,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/readonce"
 	"github.com/weightmap/weightmap/tensor"
@@ -35,7 +36,7 @@ func File(in, out string, o *Options) (*Report, error) {
 
 // Model writes an open model to a file at path, or to a directory if the format makes one. The path
 // may be the model's own: the model stays valid until it is closed. A path that is one of several files of a model, m or
-// another, is ErrPlan, since that model would be broken. So is a model that is a part of another (Model.Part), unless
+// another, is ErrSchema, since that model would be broken. So is a model that is a part of another (Model.Part), unless
 // AcceptLoss has "part".
 //
 // If Model fails, it writes nothing, except after ErrNotDurable and when Verify finds a difference:
@@ -59,7 +60,7 @@ func Write(m *format.Model, w io.Writer, o *Options) (*Report, error) {
 		return nil, err
 	}
 	if o.Verify {
-		return nil, &format.Error{Format: o.To, Field: "Verify", Offset: -1, Err: fmt.Errorf("%w: Write makes no file to read again", format.ErrOption)}
+		return nil, &tensor.Error{Format: o.To, Field: "Verify", Offset: -1, Err: fmt.Errorf("%w: Write makes no file to read again", format.ErrOption)}
 	}
 	j := newJob(m, "", o)
 	if j.out = w; o.DryRun {
@@ -140,7 +141,7 @@ type job struct {
 	path     string
 	out      io.Writer // where to write, nil for the path
 	target   driver.Driver
-	to       *format.Plan
+	to       *schema.Schema
 	items    []*item
 	report   *Report
 	uses     uses  // how nodes use tensors
@@ -170,25 +171,25 @@ func (j *job) create() (*format.Writer, error) {
 	opts := j.o.WriteOptions
 	opts.AcceptLoss = slices.Clone(opts.AcceptLoss)
 	opts.Progress = j.progress
-	lost := map[format.Loss]bool{} // also with KeepNames
+	lost := map[schema.Loss]bool{} // also with KeepNames
 	items := j.byName()
 	// A part is never the model, and integers that this conversion made are useless without parameters.
-	useless := func(l format.Loss) bool {
+	useless := func(l schema.Loss) bool {
 		it := items[l.Name]
-		return l.Kind == format.LossPart || l.Kind == format.LossQuantization && it != nil && it.z != nil
+		return l.Kind == schema.LossPart || l.Kind == schema.LossQuantization && it != nil && it.z != nil
 	}
 	for {
 		w, err := j.open(&opts)
 		refused := lossesIn(err)
 		switch {
 		case refused == nil || !j.o.Lossy && opts.KeepNames:
-			j.report.Kept = slices.DeleteFunc(j.report.Kept, func(l format.Loss) bool { return lost[l] })
+			j.report.Kept = slices.DeleteFunc(j.report.Kept, func(l schema.Loss) bool { return lost[l] })
 			return w, err
 		case !opts.KeepNames:
 			opts.KeepNames, j.report.Kept = true, refused
 			continue
 		}
-		if slices.ContainsFunc(refused, func(l format.Loss) bool { return !l.Acceptable || lost[l] || useless(l) }) {
+		if slices.ContainsFunc(refused, func(l schema.Loss) bool { return !l.Acceptable || lost[l] || useless(l) }) {
 			return nil, err
 		}
 		// Leaving these out may cause further losses, which the next attempt reports.
@@ -218,8 +219,8 @@ func (j *job) byName() map[string]*item {
 }
 
 // lossesIn returns the losses that an error lists.
-func lossesIn(err error) []format.Loss {
-	var refused *format.LossError
+func lossesIn(err error) []schema.Loss {
+	var refused *schema.LossError
 	if errors.As(err, &refused) {
 		return refused.Losses
 	}

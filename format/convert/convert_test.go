@@ -17,6 +17,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 	_ "github.com/weightmap/weightmap/format/all"
 	"github.com/weightmap/weightmap/format/convert"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/mle"
@@ -58,7 +59,7 @@ func wave(n int) []float32 {
 }
 
 // model writes a model and returns its path.
-func model(t *testing.T, kind string, p format.Plan, tensors ...one) string {
+func model(t *testing.T, kind string, p schema.Schema, tensors ...one) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "source."+kind)
 	for _, o := range tensors {
@@ -77,7 +78,7 @@ func model(t *testing.T, kind string, p format.Plan, tensors ...one) string {
 // tensors writes tensors alone.
 func tensors(t *testing.T, list ...one) string {
 	t.Helper()
-	return model(t, "safetensors", format.Plan{}, list...)
+	return model(t, "safetensors", schema.Schema{}, list...)
 }
 
 // int8s quantizes to int8, by tensor.
@@ -127,8 +128,8 @@ func accepting(losses ...string) *convert.Options {
 }
 
 // losses returns the losses that an error lists.
-func losses(err error) []format.Loss {
-	var l *format.LossError
+func losses(err error) []schema.Loss {
+	var l *schema.LossError
 	if errors.As(err, &l) {
 		return l.Losses
 	}
@@ -231,7 +232,7 @@ func TestQuantizeRefused(t *testing.T) {
 		"no such type": {tensor.QuantizeOptions{DType: tensor.Int64}, format.ErrDType},
 	} {
 		err := refused(t, in, "wia", &convert.Options{Quantize: convert.Quantized(tt.o)}, tt.want)
-		var located *format.Error
+		var located *tensor.Error
 		if !errors.As(err, &located) || located.Field != `tensor "fc.bad"` {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -268,7 +269,7 @@ func TestQuantizeInVain(t *testing.T) {
 	in := tensors(t, floats("w", tensor.Shape{1, 2}, 1, 2))
 	for _, to := range []string{"npz", "tsr", "safetensors"} {
 		o := &convert.Options{Lossy: true, Quantize: int8s}
-		list := losses(refused(t, in, to, o, format.ErrPlan))
+		list := losses(refused(t, in, to, o, format.ErrSchema))
 		if list == nil || list[0].Item() != "quantization:w" {
 			t.Errorf("%s: %v", to, list)
 		}
@@ -278,9 +279,9 @@ func TestQuantizeInVain(t *testing.T) {
 }
 
 func TestLosses(t *testing.T) {
-	plan := format.Plan{Metadata: format.Metadata{{Key: "author", Value: "me"}, {Key: "epoch", Value: "7"}}}
+	plan := schema.Schema{Metadata: schema.Metadata{{Key: "author", Value: "me"}, {Key: "epoch", Value: "7"}}}
 	in := model(t, "safetensors", plan, vector("w", 1))
-	want := losses(refused(t, in, "npz", nil, format.ErrPlan))
+	want := losses(refused(t, in, "npz", nil, format.ErrSchema))
 	if len(want) != 2 {
 		t.Fatalf("refused with %v", want)
 	}
@@ -296,38 +297,38 @@ func TestLosses(t *testing.T) {
 
 	// A dtype cannot be let go.
 	bad := model(t, "safetensors", plan, raw("c", tensor.Bool, tensor.Shape{1}, []byte{1}))
-	if list := losses(refused(t, bad, "tsr", &convert.Options{Lossy: true}, format.ErrPlan)); len(list) != 3 {
+	if list := losses(refused(t, bad, "tsr", &convert.Options{Lossy: true}, format.ErrSchema)); len(list) != 3 {
 		t.Errorf("a dtype that the target lacks: %v", list)
 	}
 }
 
 // network is a graph of two nodes, one of which contains a graph, over tensors.
-func network(inputs ...string) *format.Graph {
-	inner := &format.Graph{
-		Inputs: []format.ValueInfo{}, Outputs: []format.ValueInfo{{Name: "z"}},
-		Nodes: []format.Node{{Op: "Neg", Inputs: []string{"w"}, Outputs: []string{"z"}}},
+func network(inputs ...string) *schema.Graph {
+	inner := &schema.Graph{
+		Inputs: []schema.ValueInfo{}, Outputs: []schema.ValueInfo{{Name: "z"}},
+		Nodes: []schema.Node{{Op: "Neg", Inputs: []string{"w"}, Outputs: []string{"z"}}},
 	}
-	g := &format.Graph{
-		Inputs: []format.ValueInfo{{Name: "x", DType: tensor.Float32}}, Outputs: []format.ValueInfo{{Name: "y", DType: tensor.Float32}},
+	g := &schema.Graph{
+		Inputs: []schema.ValueInfo{{Name: "x", DType: tensor.Float32}}, Outputs: []schema.ValueInfo{{Name: "y", DType: tensor.Float32}},
 		Initializers: inputs,
-		Nodes: []format.Node{
+		Nodes: []schema.Node{
 			{Op: "Add", Inputs: append([]string{"x"}, inputs...), Outputs: []string{"h"}},
-			{Op: "If", Inputs: []string{"h"}, Outputs: []string{"y"}, Attributes: []format.Attribute{{Name: "then", Value: inner}, {Name: "all", Value: []*format.Graph{inner}}}},
+			{Op: "If", Inputs: []string{"h"}, Outputs: []string{"y"}, Attributes: []schema.Attribute{{Name: "then", Value: inner}, {Name: "all", Value: []*schema.Graph{inner}}}},
 		},
 	}
 	return g
 }
 
 // names lists what a graph calls its values.
-func names(g *format.Graph) []string {
+func names(g *schema.Graph) []string {
 	list := append([]string{}, g.Initializers...)
 	for _, n := range g.Nodes {
 		list = append(append(list, n.Inputs...), n.Outputs...)
 		for _, a := range n.Attributes {
 			switch v := a.Value.(type) {
-			case *format.Graph:
+			case *schema.Graph:
 				list = append(list, names(v)...)
-			case []*format.Graph:
+			case []*schema.Graph:
 				for _, g := range v {
 					list = append(list, names(g)...)
 				}
@@ -338,7 +339,7 @@ func names(g *format.Graph) []string {
 }
 
 func TestRename(t *testing.T) {
-	in := model(t, "wia", format.Plan{Graph: network("w", "b")}, vector("w", 1), vector("b", 2))
+	in := model(t, "wia", schema.Schema{Graph: network("w", "b")}, vector("w", 1), vector("b", 2))
 	swap := func(s string) string { return map[string]string{"w": "b", "b": "model.b"}[s] }
 	from := open(t, in)
 	out := filepath.Join(t.TempDir(), "out.wia")
@@ -355,14 +356,14 @@ func TestRename(t *testing.T) {
 	expect.OK(t, err)
 	expect.Equal(t, strings.Fields("b model.b x b model.b h h y b z b z"), names(g), loose)
 	for _, taken := range []string{"b", "h", "z"} { // by another tensor, a value of the graph, and one of an inner graph
-		refused(t, in, "wia", &convert.Options{Rename: strings.NewReplacer("w", taken).Replace}, format.ErrPlan)
+		refused(t, in, "wia", &convert.Options{Rename: strings.NewReplacer("w", taken).Replace}, format.ErrSchema)
 	}
 }
 
 func TestKeep(t *testing.T) {
 	graph := network("w", "unused")
 	graph.Nodes[0].Inputs = []string{"x", "w"}
-	in := model(t, "wia", format.Plan{Graph: graph}, vector("w", 1), vector("unused", 2))
+	in := model(t, "wia", schema.Schema{Graph: graph}, vector("w", 1), vector("unused", 2))
 	keep := func(name string) func(tensor.Info) bool {
 		return func(i tensor.Info) bool { return i.Name == name }
 	}
@@ -374,9 +375,9 @@ func TestKeep(t *testing.T) {
 	expect.Equal(t, []string{"w"}, g.Initializers, loose)
 
 	// Without a tensor that the graph needs, the graph is a loss.
-	refused(t, in, "wia", &convert.Options{Keep: keep("unused")}, format.ErrPlan)
+	refused(t, in, "wia", &convert.Options{Keep: keep("unused")}, format.ErrSchema)
 	_, report = converted(t, in, "wia", &convert.Options{Keep: keep("unused"), Lossy: true})
-	want := []format.Loss{{Kind: format.LossGraph, Why: `it uses tensor "w", which is not kept`, Acceptable: true}}
+	want := []schema.Loss{{Kind: schema.LossGraph, Why: `it uses tensor "w", which is not kept`, Acceptable: true}}
 	expect.Equal(t, want, report.Losses, loose)
 	o := accepting("graph")
 	o.Keep = keep("unused")
@@ -429,7 +430,7 @@ func TestCancel(t *testing.T) {
 // TestOntoItself: the source is read while its successor is written.
 func TestOntoItself(t *testing.T) {
 	testhost.NeedReplace(t)
-	path := model(t, "mag", format.Plan{}, floats("w", tensor.Shape{1, 1 << 19}, wave(1<<19)...))
+	path := model(t, "mag", schema.Schema{}, floats("w", tensor.Shape{1, 1 << 19}, wave(1<<19)...))
 	for _, o := range []*convert.Options{
 		nil, {Verify: true, DType: tensor.Float16}, {To: "safetensors", Verify: true}, {To: "wia", Quantize: int8s, Verify: true},
 	} {
@@ -446,7 +447,7 @@ func TestOntoItself(t *testing.T) {
 
 // TestReader: a model behind a reader is converted a piece at a time.
 func TestReader(t *testing.T) {
-	b := expect.Read(t, model(t, "mag", format.Plan{}, vector("w", wave(1<<18+1)...)))
+	b := expect.Read(t, model(t, "mag", schema.Schema{}, vector("w", wave(1<<18+1)...)))
 	most := 0
 	m, err := format.OpenReaderAt(watched{bytes.NewReader(b), func(n int) { most = max(most, n) }}, int64(len(b)), nil)
 	expect.OK(t, err)
@@ -512,7 +513,7 @@ func TestPanics(t *testing.T) {
 }
 
 func TestOptions(t *testing.T) {
-	in := model(t, "mag", format.Plan{}, vector("w", 1))
+	in := model(t, "mag", schema.Schema{}, vector("w", 1))
 	refused(t, in, "bin", nil, format.ErrUnknownFormat)
 	refused(t, in, "mag", &convert.Options{To: "none"}, format.ErrUnknownFormat)
 	refused(t, in, "mag", &convert.Options{DType: tensor.Int8}, format.ErrOption)
@@ -526,8 +527,8 @@ func TestOptions(t *testing.T) {
 // them.
 func TestUnknownSize(t *testing.T) {
 	for _, to := range []string{"mobi", "mag", "tsr", "mle", "wia", "gguf", "npz", "onnx"} {
-		list := losses(refused(t, "../safetensors/testdata/corpus/dtype-q9.safetensors", to, &convert.Options{To: to, Lossy: true}, format.ErrPlan))
-		if !slices.ContainsFunc(list, func(l format.Loss) bool {
+		list := losses(refused(t, "../safetensors/testdata/corpus/dtype-q9.safetensors", to, &convert.Options{To: to, Lossy: true}, format.ErrSchema))
+		if !slices.ContainsFunc(list, func(l schema.Loss) bool {
 			return l.Item() == "dtype:w" && !l.Acceptable && strings.Contains(l.Why, "Q9")
 		}) {
 			t.Fatalf("%s: %v", to, list)
@@ -559,7 +560,7 @@ func TestWrite(t *testing.T) {
 		"no format":      {convert.Options{}, format.ErrUnknownFormat},
 		"verify":         {convert.Options{To: "gguf", Verify: true}, format.ErrOption},
 		"several files":  {convert.Options{To: "gguf", WriteOptions: format.WriteOptions{MaxShard: 1}}, format.ErrOption},
-		"tensor by file": {convert.Options{To: "tsr"}, format.ErrPlan},
+		"tensor by file": {convert.Options{To: "tsr"}, format.ErrSchema},
 	} {
 		var out bytes.Buffer
 		if _, err := convert.Write(m, &out, &test.o); !errors.Is(err, test.want) || out.Len() > 0 {

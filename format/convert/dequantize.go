@@ -3,9 +3,8 @@ package convert
 import (
 	"slices"
 
-	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/internal/opsets"
 	"github.com/weightmap/weightmap/tensor"
@@ -20,7 +19,7 @@ func (j *job) dequantize() error {
 	}
 	without := map[string]bool{}
 	for _, l := range j.lossesOf(j.infos()) {
-		without[l.Name] = without[l.Name] || l.Kind == plan.LossQuantization
+		without[l.Name] = without[l.Name] || l.Kind == schema.LossQuantization
 	}
 	t := newTranslator(j.to, j.items, "")
 	g := t.graph
@@ -46,7 +45,7 @@ func (j *job) dequantize() error {
 		real[info.Name] = n.Outputs[0]
 		info.Quant = nil
 	}
-	contract.Walk(g, func(g *format.Graph) {
+	contract.Walk(g, func(g *schema.Graph) {
 		for _, n := range g.Nodes {
 			contract.Names(n.Inputs, contract.Renaming(real))
 		}
@@ -57,7 +56,7 @@ func (j *job) dequantize() error {
 }
 
 // operatorSet returns the version of ONNX's operators in the graph of a plan.
-func operatorSet(p *format.Plan) int64 {
+func operatorSet(p *schema.Schema) int64 {
 	for _, s := range opsets.In(p.Metadata) {
 		if s.Domain == "" || s.Domain == "ai.onnx" {
 			return s.Version
@@ -67,12 +66,12 @@ func operatorSet(p *format.Plan) int64 {
 }
 
 // lossesOf returns the target's losses for a plan of these tensors.
-func (j *job) lossesOf(infos []tensor.Info) []format.Loss {
+func (j *job) lossesOf(infos []tensor.Info) []schema.Loss {
 	d, err := driver.Configure(j.target, j.o.Format, &j.o.Storage)
 	if err != nil {
 		return nil // format.Create reports it
 	}
-	_, err = driver.Fit(d, &format.Plan{Tensors: infos}, &plan.WriteOptions{Context: j.o.Context, Path: j.path}, nil)
+	_, err = driver.Fit(d, &schema.Schema{Tensors: infos}, &driver.WriteOptions{Context: j.o.Context, Path: j.path}, nil)
 	return lossesIn(err)
 }
 
@@ -89,11 +88,11 @@ func (j *job) infos() []tensor.Info {
 }
 
 // dequantizing returns a DequantizeLinear node for a tensor, and adds tensors for its parameters.
-func (t *translator) dequantizing(name string, d tensor.DType, q *tensor.Quantization) (n format.Node, err error) {
+func (t *translator) dequantizing(name string, d tensor.DType, q *tensor.Quantization) (n schema.Node, err error) {
 	var shape tensor.Shape
 	if q.Axis != tensor.PerTensor {
 		shape = tensor.Shape{int64(len(q.Scales))}
-		n.Attributes = []format.Attribute{{Name: "axis", Value: int64(q.Axis)}}
+		n.Attributes = []schema.Attribute{{Name: "axis", Value: int64(q.Axis)}}
 	}
 	zeros := make([]byte, len(q.Scales))
 	for i := range zeros {
@@ -115,7 +114,7 @@ func bytesHold(q *tensor.Quantization, d tensor.DType) bool {
 }
 
 // quantized converts a DequantizeLinear node to quantization parameters of its tensor.
-func (t *translator) quantized(in *format.Node) error {
+func (t *translator) quantized(in *schema.Node) error {
 	if !opsets.Dequantizes(in) || t.at(in.Outputs[0]).leaves {
 		return unsupported("it dequantizes what is no constant, or in a form that is not known")
 	}

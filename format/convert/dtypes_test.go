@@ -12,6 +12,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
 	"github.com/weightmap/weightmap/format/gguf"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
@@ -57,19 +58,19 @@ func TestWider(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			shape := tensor.Shape{int64(len(tt.data)) / tt.from.Size()}
 			in := tensors(t, raw("7", tt.from, shape, tt.data))
-			if list := losses(refused(t, in, tt.to, nil, format.ErrPlan)); list == nil || list[0].Acceptable {
+			if list := losses(refused(t, in, tt.to, nil, format.ErrSchema)); list == nil || list[0].Acceptable {
 				t.Fatalf("unasked: %v", list)
 			}
 			o := &convert.Options{Lossy: true, Verify: true}
 			if tt.want == tensor.Invalid {
-				if losses(refused(t, in, tt.to, o, format.ErrPlan)) == nil {
+				if losses(refused(t, in, tt.to, o, format.ErrSchema)) == nil {
 					t.Error("no losses")
 				}
 				return
 			}
 			m, report := converted(t, in, tt.to, o)
 			why := fmt.Sprintf("%v is written as %v, with the same values", tt.from, tt.want)
-			want := []format.Loss{{Kind: format.LossConversion, Name: "7", Why: why, Acceptable: true}}
+			want := []schema.Loss{{Kind: schema.LossConversion, Name: "7", Why: why, Acceptable: true}}
 			expect.Equal(t, want, report.Losses)
 			got := content(t, m, m.At(0).Name())
 			if d := cmp.Diff(tt.out, got.data); d != "" || got.info.DType != tt.want {
@@ -91,7 +92,7 @@ func TestScalars(t *testing.T) {
 	o.Lossy, o.Verify = true, true
 	m, report := converted(t, in, "mag", o)
 	const why = "a scalar is written with the shape [1]"
-	want := []format.Loss{{Kind: format.LossConversion, Name: "n", Why: why, Acceptable: true}, {Kind: format.LossConversion, Name: "s", Why: why, Acceptable: true}}
+	want := []schema.Loss{{Kind: schema.LossConversion, Name: "n", Why: why, Acceptable: true}, {Kind: schema.LossConversion, Name: "s", Why: why, Acceptable: true}}
 	expect.Equal(t, want, report.Losses)
 	expect.Equal(t, vector("s", 7), content(t, m, "s"), loose)
 	o.Storage.Extended = false // no int64, so one tensor takes both
@@ -135,7 +136,7 @@ func TestOverflow(t *testing.T) {
 			}
 			refused(t, in, "safetensors", o, format.ErrUnsupported)
 			_, report := converted(t, in, "safetensors", &convert.Options{DType: tt.to, Lossy: true})
-			want := []format.Loss{{Kind: format.LossConversion, Name: "w", Acceptable: true,
+			want := []schema.Loss{{Kind: schema.LossConversion, Name: "w", Acceptable: true,
 				Why: fmt.Sprintf("%d numbers that are too large for %v become infinite", tt.want, tt.to)}}
 			expect.Equal(t, want, report.Losses)
 			for _, accept := range []string{"conversion", "conversion:w"} {
@@ -153,7 +154,7 @@ func TestDamaged(t *testing.T) {
 	testhost.NeedReplace(t)
 	for _, kind := range []string{"mle", "wia", "mag", "safetensors"} {
 		t.Run(kind, func(t *testing.T) {
-			in := model(t, kind, format.Plan{}, floats("w", tensor.Shape{300}, wave(300)...))
+			in := model(t, kind, schema.Schema{}, floats("w", tensor.Shape{300}, wave(300)...))
 			b := expect.Read(t, in)
 			data := content(t, open(t, in), "w").data
 			for at := 0; at+8 < len(b); at++ {

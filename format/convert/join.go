@@ -5,12 +5,13 @@ import (
 	"slices"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/tensor"
 	"github.com/weightmap/weightmap/tensor/quant"
 )
 
 // join replaces each tensor and its scales by one tensor.
-func (j *job) join(m *format.Model, g *format.Graph) error {
+func (j *job) join(m *format.Model, g *schema.Graph) error {
 	if g != nil && len(g.Nodes) > 0 {
 		return located(m, "", unsupported("nodes of its graph use weights and scales apart, so they cannot be joined"))
 	}

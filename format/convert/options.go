@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/tensor"
 	"github.com/weightmap/weightmap/tensor/quant"
 )
@@ -28,7 +29,7 @@ type Options struct {
 	// Keep chooses the tensors to convert; nil means all. A graph that uses other tensors is lost.
 	Keep func(tensor.Info) bool
 	// Rename returns the new name of a tensor, which also applies to the graph; nil renames none. One name for two tensors
-	// is ErrOption and ErrPlan.
+	// is ErrOption and ErrSchema.
 	Rename func(name string) string
 	// JoinScales combines each tensor and the tensor with its scales, as package tensor/quant finds
 	// them, into one float32 tensor. DType and Quantize apply to the result. It returns ErrOption for
@@ -69,10 +70,10 @@ type Report struct {
 	// Files are the paths written with MaxShard, the one that opens the model first.
 	Files []string
 	// Losses are the losses that Options.Lossy accepted.
-	Losses []format.Loss
+	Losses []schema.Loss
 	// Kept are names and quantization parameters that the target has no field for but stores
 	// elsewhere: its readers see other names, and converting back restores the originals.
-	Kept []format.Loss
+	Kept []schema.Loss
 	// Quantized lists the tensors that were quantized to integers or blocks, in the order of the plan.
 	Quantized []Stats
 	// Stayed lists the tensors that were not quantized, and why.
@@ -96,7 +97,7 @@ func (o *Options) checked(path string) (*Options, error) {
 	c := *cmp.Or(o, &Options{})
 	takes := []tensor.DType{tensor.Invalid, tensor.Float64, tensor.Float32, tensor.Float16, tensor.BFloat16}
 	if !slices.Contains(takes, c.DType) {
-		return nil, &format.Error{Field: "DType", Offset: -1, Err: fmt.Errorf("%w: %v is no floating-point type to convert to", format.ErrOption, c.DType)}
+		return nil, &tensor.Error{Field: "DType", Offset: -1, Err: fmt.Errorf("%w: %v is no floating-point type to convert to", format.ErrOption, c.DType)}
 	}
 	c.Context = cmp.Or(c.Context, context.Background())
 	codec, err := format.For(c.To, path)

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/vector"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -50,7 +50,7 @@ func count[F float32 | float64](t *tally, d tensor.DType, numbers []F) {
 }
 
 // overflow returns the loss of n numbers too large for a tensor's new dtype.
-func overflow(it *item, n int64) format.Loss {
-	return format.Loss{Kind: format.LossConversion, Name: it.to.Name, Acceptable: true,
+func overflow(it *item, n int64) schema.Loss {
+	return schema.Loss{Kind: schema.LossConversion, Name: it.to.Name, Acceptable: true,
 		Why: fmt.Sprintf("%d numbers that are too large for %v become infinite", n, it.to.DType)}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/tensor/quant"
 )
@@ -13,7 +14,7 @@ const packedField = "packed weights"
 
 // packed reports the packed weights that are copied as they are. A target whose programs compute with the elements of a
 // tensor has no use for them, and refuses them.
-func (j *job) packed(m *format.Model, g *format.Graph) error {
+func (j *job) packed(m *format.Model, g *schema.Graph) error {
 	if g != nil && len(g.Nodes) > 0 {
 		return nil // the graph says what the tensors mean
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -43,7 +44,7 @@ func TestPacked(t *testing.T) {
 				}
 				continue
 			}
-			var lost *format.LossError // such as a dtype
+			var lost *schema.LossError // such as a dtype
 			if err != nil && !errors.As(err, &lost) {
 				t.Errorf("%s: %v", to, err)
 			}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/internal/lowbit"
 	"github.com/weightmap/weightmap/internal/work"
@@ -15,7 +16,7 @@ import (
 
 // plan determines the changes to each tensor and makes the target's plan.
 func (j *job) plan(m *format.Model) error {
-	p, err := format.PlanOf(m)
+	p, err := m.Schema()
 	if err != nil {
 		return err
 	}
@@ -53,8 +54,8 @@ func (j *job) plan(m *format.Model) error {
 		if j.o.Rename != nil {
 			it.to.Name = j.o.Rename(name)
 			if other, taken := owners[it.to.Name]; taken {
-				err := fmt.Errorf("%w: tensors %q and %q would both be called %q%.0w", format.ErrOption, other, name, it.to.Name, format.ErrPlan)
-				return &format.Error{Format: j.o.To, Field: "Rename", Offset: -1, Err: err}
+				err := fmt.Errorf("%w: tensors %q and %q would both be called %q%.0w", format.ErrOption, other, name, it.to.Name, format.ErrSchema)
+				return &tensor.Error{Format: j.o.To, Field: "Rename", Offset: -1, Err: err}
 			}
 			owners[it.to.Name] = name
 		}
@@ -173,25 +174,25 @@ func (j *job) graph(m *format.Model, gone map[string]bool, names map[string]stri
 		}
 	})
 	if lost != "" {
-		l := format.Loss{Kind: format.LossGraph, Why: fmt.Sprintf("it uses tensor %q, which is not kept", lost), Acceptable: true}
+		l := schema.Loss{Kind: schema.LossGraph, Why: fmt.Sprintf("it uses tensor %q, which is not kept", lost), Acceptable: true}
 		if j.to.Graph = nil; j.accept(l) {
 			return nil
 		}
-		return located(m, "graph", fmt.Errorf("%w: %s", format.ErrPlan, l.Why))
+		return located(m, "graph", fmt.Errorf("%w: %s", format.ErrSchema, l.Why))
 	}
 	for _, it := range j.items {
 		if _, old := names[it.to.Name]; !old && called[it.to.Name] {
-			return named(m, it.from.Name(), fmt.Errorf("%w: the graph calls another value %q, which is to be its new name", format.ErrPlan, it.to.Name))
+			return named(m, it.from.Name(), fmt.Errorf("%w: the graph calls another value %q, which is to be its new name", format.ErrSchema, it.to.Name))
 		}
 	}
 	contract.Values(g, contract.Renaming(names))
-	contract.Walk(g, func(g *format.Graph) { contract.Names(g.Initializers, contract.Renaming(names)) })
+	contract.Walk(g, func(g *schema.Graph) { contract.Names(g.Initializers, contract.Renaming(names)) })
 	return nil
 }
 
 // forget removes tensors from the lists of declared ones.
-func forget(g *format.Graph, gone map[string]bool) {
-	contract.Walk(g, func(g *format.Graph) {
+func forget(g *schema.Graph, gone map[string]bool) {
+	contract.Walk(g, func(g *schema.Graph) {
 		g.Initializers = slices.DeleteFunc(g.Initializers, func(s string) bool { return gone[s] })
 	})
 }
@@ -208,8 +209,8 @@ func unsupported(text string, values ...any) error {
 
 // located adds the model and a field to an error that has no location.
 func located(m *format.Model, field string, err error) error {
-	if err == nil || errors.As(err, new(*format.Error)) {
+	if err == nil || errors.As(err, new(*tensor.Error)) {
 		return err
 	}
-	return &format.Error{Format: m.Format(), Path: m.Path(), Field: field, Offset: -1, Err: err}
+	return &tensor.Error{Format: m.Format(), Path: m.Path(), Field: field, Offset: -1, Err: err}
 }

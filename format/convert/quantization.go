@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -56,9 +56,9 @@ type role struct {
 }
 
 // usesOf collects the roles of tensors in a graph and its nested graphs.
-func usesOf(g *format.Graph, tensors map[string]*item) uses {
+func usesOf(g *schema.Graph, tensors map[string]*item) uses {
 	u := uses{}
-	contract.Walk(g, func(g *format.Graph) {
+	contract.Walk(g, func(g *schema.Graph) {
 		for i := range g.Nodes {
 			n := &g.Nodes[i]
 			for k, name := range n.Inputs {
@@ -77,7 +77,7 @@ func usesOf(g *format.Graph, tensors map[string]*item) uses {
 }
 
 // roleOf returns the role of input k of a node. It knows the operator names of all formats.
-func roleOf(n *format.Node, k int, shape tensor.Shape) (r role) {
+func roleOf(n *schema.Node, k int, shape tensor.Shape) (r role) {
 	switch op := strings.ToLower(n.Op); {
 	case strings.Contains(op, "norm"):
 		r.constant = "constant of a normalization"
@@ -100,7 +100,7 @@ func roleOf(n *format.Node, k int, shape tensor.Shape) (r role) {
 }
 
 // integerOf returns an integer attribute of a node, or def.
-func integerOf(n *format.Node, name string, def int64) int64 {
+func integerOf(n *schema.Node, name string, def int64) int64 {
 	for _, a := range n.Attributes {
 		if v, ok := a.Value.(int64); ok && a.Name == name {
 			return v

@@ -12,6 +12,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
 	"github.com/weightmap/weightmap/format/gguf"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/mle"
 	"github.com/weightmap/weightmap/tensor"
@@ -27,7 +28,7 @@ func TestQuantizeKeeps(t *testing.T) {
 	for _, tt := range []struct {
 		tensor string
 		shape  tensor.Shape
-		graph  *format.Graph
+		graph  *schema.Graph
 		want   string
 	}{
 		{"w", tensor.Shape{}, nil, "rank 0"},
@@ -53,7 +54,7 @@ func TestQuantizeKeeps(t *testing.T) {
 	} {
 		t.Run(tt.tensor+fmt.Sprint(tt.shape), func(t *testing.T) {
 			n, _ := tt.shape.Elems()
-			in := model(t, "onnx", format.Plan{Graph: tt.graph}, floats(tt.tensor, tt.shape, wave(int(n))...))
+			in := model(t, "onnx", schema.Schema{Graph: tt.graph}, floats(tt.tensor, tt.shape, wave(int(n))...))
 			o := &convert.Options{Quantize: int8s}
 			m, report := converted(t, in, "wia", o)
 			var want []convert.Stayed
@@ -186,7 +187,7 @@ func TestBlocks(t *testing.T) {
 func spreading(seed uint64) *builder {
 	b := newNet(image("x", 2, 3, 8, 8))
 	b.seed = seed
-	b.graph.Outputs[0].Dims = format.FixedDims(2, 10)
+	b.graph.Outputs[0].Dims = schema.FixedDims(2, 10)
 	uniform := func(low, high float64) float64 { return low + (high-low)*(float64(b.random())+1)/2 }
 	fill := func(name string, shape tensor.Shape, value func(i int) float64) string {
 		n, _ := shape.Elems()

@@ -10,6 +10,7 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/disk"
 	"github.com/weightmap/weightmap/internal/shards"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 // targetField is the Field of the errors of a path that is not to be replaced.
@@ -19,8 +20,8 @@ const targetField = "target"
 // the path. Replacing the file would leave that model broken.
 func checkTarget(m *format.Model, path string, o *Options) error {
 	refuse := func(why string) error {
-		err := fmt.Errorf("it is %s: writing it would break that model%.0w", why, format.ErrPlan)
-		return &format.Error{Format: o.To, Path: path, Field: targetField, Offset: -1, Err: err}
+		err := fmt.Errorf("it is %s: writing it would break that model%.0w", why, format.ErrSchema)
+		return &tensor.Error{Format: o.To, Path: path, Field: targetField, Offset: -1, Err: err}
 	}
 	name := filepath.Base(path)
 	there, err := os.Stat(path)

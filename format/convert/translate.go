@@ -9,7 +9,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/internal/opsets"
 	"github.com/weightmap/weightmap/internal/wire"
@@ -27,7 +27,7 @@ const (
 // translate translates a graph to the operators of the target's format. It removes tensors that became
 // attributes of nodes, and adds those for attributes that became tensors. If nodes have no counterpart,
 // it records them for refuse and leaves the plan as it was.
-func (j *job) translate(m *format.Model, p *format.Plan) {
+func (j *job) translate(m *format.Model, p *schema.Schema) {
 	source, err := format.Lookup(m.Format())
 	if err != nil || p.Graph == nil || len(p.Graph.Nodes) == 0 || m.Format() == j.o.To {
 		return // with an error, the model's driver is not registered
@@ -48,15 +48,15 @@ type gap struct {
 
 // translator translates a graph.
 type translator struct {
-	plan     *format.Plan
-	graph    *format.Graph // the source graph
+	plan     *schema.Schema
+	graph    *schema.Graph // the source graph
 	items    []*item       // all tensors, old and new
 	format   string        // the target's
 	from, to []contract.Operator
 	version  int64 // version of the source's ONNX operators
 
 	named map[string]*value
-	nodes []format.Node // translated nodes
+	nodes []schema.Node // translated nodes
 	gaps  []gap
 }
 
@@ -72,7 +72,7 @@ type value struct {
 }
 
 // newTranslator returns a translator with copies of the graph and the items, which knows all their names.
-func newTranslator(p *format.Plan, items []*item, target string) *translator {
+func newTranslator(p *schema.Schema, items []*item, target string) *translator {
 	t := &translator{plan: p, graph: p.Graph.Clone(), format: target, named: map[string]*value{}}
 	contract.Values(t.graph, func(s *string) { t.at(*s) })
 	for _, it := range items {
@@ -119,7 +119,7 @@ func (t *translator) values() {
 	// Up to version 3, initializers had to be inputs too.
 	version, _ := t.plan.Metadata.Get(opsets.KeyIRVersion)
 	if ir, _ := version.(int64); t.from == nil && ir > 0 && ir <= 3 {
-		t.graph.Inputs = slices.DeleteFunc(t.graph.Inputs, func(v format.ValueInfo) bool { return t.at(v.Name).tensor != nil })
+		t.graph.Inputs = slices.DeleteFunc(t.graph.Inputs, func(v schema.ValueInfo) bool { return t.at(v.Name).tensor != nil })
 	}
 }
 
@@ -198,25 +198,25 @@ func (t *translator) run(source, target driver.Driver) {
 
 // hasGraphs reports whether files of a format have graphs.
 func hasGraphs(d driver.Driver) bool {
-	p := &format.Plan{Graph: &format.Graph{Name: "graph"}}
-	_, err := driver.Fit(d, p, &plan.WriteOptions{}, nil)
-	return !slices.ContainsFunc(lossesIn(err), func(l format.Loss) bool { return l.Kind == format.LossGraph })
+	p := &schema.Schema{Graph: &schema.Graph{Name: "graph"}}
+	_, err := driver.Fit(d, p, &driver.WriteOptions{}, nil)
+	return !slices.ContainsFunc(lossesIn(err), func(l schema.Loss) bool { return l.Kind == schema.LossGraph })
 }
 
 // leaveOwn removes the entries that ONNX needs for its graph where the target has no graph, and those that a conversion back
 // writes again.
-func (j *job) leaveOwn(m *format.Model, p *format.Plan) {
+func (j *job) leaveOwn(m *format.Model, p *schema.Schema) {
 	if m.Format() == j.o.To {
 		return
 	}
 	keepsGraph := hasGraphs(j.target)
 	custom := false
-	contract.Walk(p.Graph, func(g *format.Graph) {
+	contract.Walk(p.Graph, func(g *schema.Graph) {
 		for _, n := range g.Nodes {
 			custom = custom || n.Domain != ""
 		}
 	})
-	p.Metadata = slices.DeleteFunc(slices.Clone(p.Metadata), func(e format.Entry) bool {
+	p.Metadata = slices.DeleteFunc(slices.Clone(p.Metadata), func(e schema.Entry) bool {
 		own, isDefault := opsets.IsOwn(e)
 		return own && (!keepsGraph || isDefault && !custom)
 	})
@@ -254,7 +254,7 @@ func (t *translator) fuse(i int) bool {
 }
 
 // isPlain reports whether a node is an operator of two inputs, without attributes.
-func isPlain(n *format.Node, op string) bool {
+func isPlain(n *schema.Node, op string) bool {
 	return n.Op == op && n.Domain == "" && len(n.Inputs) == 2 && len(n.Outputs) == 1 && len(n.Attributes) == 0
 }
 
@@ -271,12 +271,12 @@ func (t *translator) finish() {
 	})
 	forget(g, gone)
 	t.plan.Graph = g
-	t.plan.Metadata = slices.DeleteFunc(slices.Clone(t.plan.Metadata), func(e format.Entry) bool {
+	t.plan.Metadata = slices.DeleteFunc(slices.Clone(t.plan.Metadata), func(e schema.Entry) bool {
 		return e.Key == opsets.Key || e.Key == opsets.KeyIRVersion && t.from == nil
 	})
 	if t.to == nil {
 		sets := json.RawMessage(fmt.Sprintf(`[{"domain":"","version":%d}]`, version))
-		t.plan.Metadata = append(t.plan.Metadata, format.Entry{Key: opsets.Key, Value: sets})
+		t.plan.Metadata = append(t.plan.Metadata, schema.Entry{Key: opsets.Key, Value: sets})
 	}
 }
 
@@ -330,7 +330,7 @@ func (t *translator) write(n *node) error {
 		if t.to[i].ONNX != n.op {
 			continue
 		}
-		var out format.Node
+		var out schema.Node
 		if out, err = t.express(&t.to[i], n, in); err == nil {
 			t.nodes = append(t.nodes, out)
 			return nil
@@ -384,7 +384,7 @@ func (t *translator) instead(n *node, in []dims) []*node {
 
 // writeONNX writes a node unchanged.
 func (t *translator) writeONNX(n *node) error {
-	out := format.Node{Name: n.name, Op: n.op, Inputs: n.in, Outputs: n.out}
+	out := schema.Node{Name: n.name, Op: n.op, Inputs: n.in, Outputs: n.out}
 	if shape := n.list("shape"); shape != nil {
 		name, err := t.add(tensor.Of(t.fresh(n.out[0]+"_shape"), tensor.Shape{int64(len(shape))}, shape))
 		if err != nil {
@@ -395,7 +395,7 @@ func (t *translator) writeONNX(n *node) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(n.attrs)) {
 		if !isDefault(n.attrs[name], n.defaults[name]) {
-			out.Attributes = append(out.Attributes, format.Attribute{Name: name, Value: n.attrs[name]})
+			out.Attributes = append(out.Attributes, schema.Attribute{Name: name, Value: n.attrs[name]})
 		}
 	}
 	t.nodes = append(t.nodes, out)
@@ -407,7 +407,7 @@ func (j *job) refuse() error {
 	if len(j.gaps) == 0 {
 		return nil
 	}
-	_, err := plan.Fit(j.o.To, j.to, j.o.AcceptLoss, func(p *plan.Plan, l *plan.LossList) {
+	_, err := schema.Fit(j.o.To, j.to, j.o.AcceptLoss, func(p *schema.Schema, l *schema.LossList) {
 		for _, g := range j.gaps {
 			if p.Graph != nil {
 				l.Graph(g.part, g.err)
@@ -416,11 +416,11 @@ func (j *job) refuse() error {
 		if lossy, ok := j.target.(driver.Lossy); ok {
 			bare := *p
 			bare.Graph = nil
-			lossy.Losses(&bare, &plan.WriteOptions{Context: j.o.Context, Path: j.path}, l)
+			lossy.Losses(&bare, &driver.WriteOptions{Context: j.o.Context, Path: j.path}, l)
 		}
 	})
 	for _, l := range lossesIn(err) {
-		if l.Kind == format.LossGraph && !j.accept(l) {
+		if l.Kind == schema.LossGraph && !j.accept(l) {
 			return wire.InFile(err, j.path)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
@@ -21,18 +22,18 @@ import (
 
 // network builder: nodes in order, weights that no two models share.
 type builder struct {
-	graph   *format.Graph
+	graph   *schema.Graph
 	tensors []one
 	seed    uint64
 }
 
-func newNet(inputs ...format.ValueInfo) *builder {
-	return &builder{graph: &format.Graph{Name: "net", Inputs: inputs, Outputs: []format.ValueInfo{{Name: "y", DType: tensor.Float32, Dims: []format.Dim{}}}}, seed: 7}
+func newNet(inputs ...schema.ValueInfo) *builder {
+	return &builder{graph: &schema.Graph{Name: "net", Inputs: inputs, Outputs: []schema.ValueInfo{{Name: "y", DType: tensor.Float32, Dims: []schema.Dim{}}}}, seed: 7}
 }
 
 // image is an input of one image, or of a batch that is not fixed.
-func image(name string, dims ...int64) format.ValueInfo {
-	return format.ValueInfo{Name: name, DType: tensor.Float32, Dims: format.FixedDims(dims...)}
+func image(name string, dims ...int64) schema.ValueInfo {
+	return schema.ValueInfo{Name: name, DType: tensor.Float32, Dims: schema.FixedDims(dims...)}
 }
 
 func (b *builder) random() float32 {
@@ -73,9 +74,9 @@ type attrs map[string]any
 
 // node adds a node and returns the name of what it yields.
 func (b *builder) node(op string, a attrs, inputs ...string) string {
-	n := format.Node{Op: op, Inputs: inputs, Outputs: []string{fmt.Sprintf("v%d", len(b.graph.Nodes))}}
+	n := schema.Node{Op: op, Inputs: inputs, Outputs: []string{fmt.Sprintf("v%d", len(b.graph.Nodes))}}
 	for _, name := range slices.Sorted(maps.Keys(a)) {
-		n.Attributes = append(n.Attributes, format.Attribute{Name: name, Value: a[name]})
+		n.Attributes = append(n.Attributes, schema.Attribute{Name: name, Value: a[name]})
 	}
 	b.graph.Nodes = append(b.graph.Nodes, n)
 	return n.Outputs[0]
@@ -97,10 +98,10 @@ func (b *builder) write(t *testing.T, kind string, opset int64) string {
 }
 
 // plan returns the plan of the model, but for its tensors.
-func (b *builder) plan(opset int64) format.Plan {
-	p := format.Plan{Graph: b.graph}
+func (b *builder) plan(opset int64) schema.Schema {
+	p := schema.Schema{Graph: b.graph}
 	if opset != 0 {
-		p.Metadata = format.Metadata{{Key: "opsets", Value: json.RawMessage(fmt.Sprintf(`[{"domain":"","version":%d}]`, opset))}}
+		p.Metadata = schema.Metadata{{Key: "opsets", Value: json.RawMessage(fmt.Sprintf(`[{"domain":"","version":%d}]`, opset))}}
 	}
 	return p
 }
@@ -110,7 +111,7 @@ func list(v ...int64) []int64 { return v }
 // mnist is a network for MNIST as exporters write them: SAME padding, Reshape, Gemm.
 func mnist() *builder {
 	b := newNet(image("x", 2, 1, 28, 28))
-	b.graph.Outputs[0].Dims = format.FixedDims(2, 10)
+	b.graph.Outputs[0].Dims = schema.FixedDims(2, 10)
 	h := b.node("Conv", attrs{"kernel_shape": list(5, 5), "auto_pad": "SAME_UPPER"}, "x", b.weights("conv1.w", 4, 1, 5, 5), b.weights("conv1.b", 4))
 	h = b.node("MaxPool", attrs{"kernel_shape": list(2, 2), "strides": list(2, 2)}, b.node("Relu", nil, h))
 	h = b.node("Conv", attrs{"pads": list(2, 1, 2, 1)}, h, b.weights("conv2.w", 6, 4, 5, 3)) // neither kernel_shape nor bias
@@ -123,8 +124,8 @@ func mnist() *builder {
 
 // cifar is a residual network for CIFAR. Without small it has what MLE lacks.
 func cifar(small bool) *builder {
-	b := newNet(format.ValueInfo{Name: "x", DType: tensor.Float32, Dims: []format.Dim{{Size: format.DynamicDim, Symbol: "batch"}, {Size: 3}, {Size: 16}, {Size: 16}}})
-	b.graph.Outputs[0].Dims = []format.Dim{{Size: format.DynamicDim, Symbol: "batch"}, {Size: 10}}
+	b := newNet(schema.ValueInfo{Name: "x", DType: tensor.Float32, Dims: []schema.Dim{{Size: schema.DynamicDim, Symbol: "batch"}, {Size: 3}, {Size: 16}, {Size: 16}}})
+	b.graph.Outputs[0].Dims = []schema.Dim{{Size: schema.DynamicDim, Symbol: "batch"}, {Size: 10}}
 	conv := func(x, name string, a attrs, shape ...int64) string {
 		return b.node("Conv", a, x, b.weights(name+".w", shape...), b.weights(name+".b", shape[0]))
 	}
@@ -154,7 +155,7 @@ func cifar(small bool) *builder {
 // weights that pass through nodes that do nothing, biases that are added.
 func exported() *builder {
 	b := newNet(image("x", 2, 1, 8, 8))
-	b.graph.Outputs[0].Dims = format.FixedDims(2, 5)
+	b.graph.Outputs[0].Dims = schema.FixedDims(2, 5)
 	shape, err := tensor.Of("", tensor.Shape{2}, []int64{2, -1})
 	if err != nil {
 		panic(err)
@@ -174,10 +175,10 @@ func exported() *builder {
 // refuse.
 func TestOldInputs(t *testing.T) {
 	b := newNet(image("x", 1, 2, 3, 3), image("w", 4, 2, 2, 2))
-	b.graph.Outputs[0].Dims = format.FixedDims(1, 4, 2, 2)
+	b.graph.Outputs[0].Dims = schema.FixedDims(1, 4, 2, 2)
 	b.node("Conv", nil, "x", b.weights("w", 4, 2, 2, 2))
 	b.graph.Nodes[0].Outputs = []string{"y"}
-	path := model(t, "onnx", format.Plan{Graph: b.graph, Metadata: format.Metadata{{Key: "ir_version", Value: int64(3)}}}, b.tensors...)
+	path := model(t, "onnx", schema.Schema{Graph: b.graph, Metadata: schema.Metadata{{Key: "ir_version", Value: int64(3)}}}, b.tensors...)
 	for _, to := range []string{"mobi", "mle"} {
 		m := open(t, translated(t, path, to))
 		if g, _ := m.Graph(); len(g.Inputs) != 1 {
@@ -196,7 +197,7 @@ func translated(t *testing.T, in, to string) string {
 	t.Helper()
 	m, report := converted(t, in, to, &convert.Options{Lossy: true, Verify: true})
 	for _, l := range report.Losses {
-		if l.Name == "opsets" || l.Name == "ir_version" || l.Kind == format.LossGraph || l.Kind == format.LossAttribute || l.Kind == format.LossQuantization {
+		if l.Name == "opsets" || l.Name == "ir_version" || l.Kind == schema.LossGraph || l.Kind == schema.LossAttribute || l.Kind == schema.LossQuantization {
 			t.Fatalf("to %s: lost %s: %s", to, l.Item(), l.Why)
 		}
 	}
@@ -267,7 +268,7 @@ func natives() (mobi, mle *builder) {
 	mle.node("Softmax", nil, h)
 	for _, b := range []*builder{mobi, mle} {
 		b.graph.Name = ""
-		b.graph.Outputs[0].Dims = format.FixedDims(1, 6)
+		b.graph.Outputs[0].Dims = schema.FixedDims(1, 6)
 	}
 	return mobi, mle
 }
@@ -332,10 +333,10 @@ func TestNoCounterpart(t *testing.T) {
 					n.add(b)
 					b.graph.Nodes[len(b.graph.Nodes)-1].Name = "the last"
 					in := b.write(t, "onnx", tt.opset)
-					list := losses(refused(t, in, to, nil, format.ErrPlan))
+					list := losses(refused(t, in, to, nil, format.ErrSchema))
 					last := len(b.graph.Nodes) - 1
 					item := fmt.Sprintf("graph:nodes[%d] (%s)", last, b.graph.Nodes[last].Op)
-					isItem := func(l format.Loss) bool { return l.Item() == item }
+					isItem := func(l schema.Loss) bool { return l.Item() == item }
 					at := slices.IndexFunc(list, isItem)
 					if at < 0 || !strings.Contains(list[at].Why, n.why) || !strings.Contains(list[at].Why, `node "the last"`) {
 						t.Fatalf("%s is not among %+v", item, list)
@@ -345,7 +346,7 @@ func TestNoCounterpart(t *testing.T) {
 					if !slices.ContainsFunc(report.Losses, isItem) {
 						t.Fatalf("%+v", report)
 					}
-					carried := func(n format.Node) bool { return n.Op == "22349" } // which has the names in MOBI
+					carried := func(n schema.Node) bool { return n.Op == "22349" } // which has the names in MOBI
 					if g, err := m.Graph(); err != nil || g != nil && len(slices.DeleteFunc(g.Nodes, carried)) > 0 {
 						t.Error(g, err)
 					}

@@ -17,8 +17,8 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	_ "github.com/weightmap/weightmap/format/onnx"
-	"github.com/weightmap/weightmap/format/plan"
 	_ "github.com/weightmap/weightmap/format/safetensors"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/opsets"
@@ -36,7 +36,7 @@ func (silent) Describe() driver.Description { return driver.Description{Name: "s
 // graphless is one that has no graphs.
 type graphless struct{ silent }
 
-func (graphless) Losses(p *plan.Plan, _ *plan.WriteOptions, l *plan.LossList) {
+func (graphless) Losses(p *schema.Schema, _ *driver.WriteOptions, l *schema.LossList) {
 	l.TensorsOnly(p, "graphless")
 }
 
@@ -62,20 +62,20 @@ type own struct{ silent }
 func (own) Operators() []contract.Operator { return nil }
 
 // vocabularyPlan has a convolution of an image, with padding.
-func vocabularyPlan(t *testing.T, op string, attrs ...format.Attribute) (*format.Plan, []*item) {
+func vocabularyPlan(t *testing.T, op string, attrs ...schema.Attribute) (*schema.Schema, []*item) {
 	t.Helper()
 	w, err := tensor.FromBytes("w", tensor.Float32, tensor.Shape{1, 1, 2, 2}, make([]byte, 16))
 	expect.OK(t, err)
-	return &format.Plan{Graph: &format.Graph{
-		Inputs: []format.ValueInfo{{Name: "x", Dims: format.FixedDims(1, 1, 4, 4)}}, Outputs: []format.ValueInfo{{Name: "y"}},
-		Nodes: []format.Node{{Name: "first", Op: op, Inputs: []string{"x", "w"}, Outputs: []string{"y"}, Attributes: attrs}},
+	return &schema.Schema{Graph: &schema.Graph{
+		Inputs: []schema.ValueInfo{{Name: "x", Dims: schema.FixedDims(1, 1, 4, 4)}}, Outputs: []schema.ValueInfo{{Name: "y"}},
+		Nodes: []schema.Node{{Name: "first", Op: op, Inputs: []string{"x", "w"}, Outputs: []string{"y"}, Attributes: attrs}},
 	}}, []*item{{from: w, to: w.Info()}}
 }
 
 // attributed returns attributes by names and values.
-func attributed(list ...any) (all []format.Attribute) {
+func attributed(list ...any) (all []schema.Attribute) {
 	for i := 0; i < len(list); i += 2 {
-		all = append(all, format.Attribute{Name: list[i].(string), Value: list[i+1]})
+		all = append(all, schema.Attribute{Name: list[i].(string), Value: list[i+1]})
 	}
 	return all
 }
@@ -86,7 +86,7 @@ func TestVocabularies(t *testing.T) {
 		name     string
 		from, to driver.Driver
 		op       string
-		attrs    []format.Attribute
+		attrs    []schema.Attribute
 		want     string // the node, or what is refused
 	}{
 		{"to a format that is silent", own{}, silent{}, "Conv", nil, `refused: the format silent does not say what its operators mean`},
@@ -155,7 +155,7 @@ func TestVerify(t *testing.T) {
 		b := expect.Read(t, path)
 		copy(b[bytes.Index(b, data):], "S")
 		expect.OK(t, os.WriteFile(path, b, 0o666))
-		var located *format.Error
+		var located *tensor.Error
 		if err := j.verify(); !errors.Is(err, format.ErrChecksum) || !errors.As(err, &located) || !strings.HasPrefix(located.Field, "tensor ") {
 			t.Errorf("%s: %v", to, err)
 		}
@@ -221,7 +221,7 @@ func TestRandomGraphs(t *testing.T) {
 }
 
 // randomGraph makes a graph of a few nodes over a few tensors; no two values have the same name.
-func randomGraph(t *testing.T, r *rand.Rand, ops []contract.Operator) (*format.Plan, []*item) {
+func randomGraph(t *testing.T, r *rand.Rand, ops []contract.Operator) (*schema.Schema, []*item) {
 	numbers := []int64{0, 1, 1, 1, 2, 3, -1, 4, 8, -2, 64, math.MaxInt64, math.MinInt64, math.MaxInt32 + 1}
 	number := func() int64 { return numbers[r.IntN(len(numbers))] }
 	list := func() []int64 {
@@ -231,9 +231,9 @@ func randomGraph(t *testing.T, r *rand.Rand, ops []contract.Operator) (*format.P
 		}
 		return out
 	}
-	p := &format.Plan{Graph: &format.Graph{Outputs: []format.ValueInfo{{Name: "y"}}}}
+	p := &schema.Schema{Graph: &schema.Graph{Outputs: []schema.ValueInfo{{Name: "y"}}}}
 	if r.IntN(4) == 0 { // a Softmax without inputs panicked before version 13
-		p.Metadata = format.Metadata{{Key: opsets.Key, Value: json.RawMessage(`[{"domain":"","version":11}]`)}}
+		p.Metadata = schema.Metadata{{Key: opsets.Key, Value: json.RawMessage(`[{"domain":"","version":11}]`)}}
 	}
 	var items []*item
 	var values []string
@@ -249,16 +249,16 @@ func randomGraph(t *testing.T, r *rand.Rand, ops []contract.Operator) (*format.P
 		expect.OK(t, err)
 		items, values = append(items, &item{from: v, to: v.Info()}), append(values, v.Name())
 	}
-	input := format.ValueInfo{Name: "x"}
+	input := schema.ValueInfo{Name: "x"}
 	for range []int{4, 4, 4, 2, 1, 0}[r.IntN(6)] {
-		input.Dims = append(input.Dims, format.Dim{Size: []int64{1, 2, 4, 8, -1}[r.IntN(5)]})
+		input.Dims = append(input.Dims, schema.Dim{Size: []int64{1, 2, 4, 8, -1}[r.IntN(5)]})
 	}
 	p.Graph.Inputs = append(p.Graph.Inputs, input)
 	values = append(values, "x", "x", "x")
 	onnx := slices.Sorted(maps.Keys(operators))
 	for i := range 1 + r.IntN(3) {
 		out := fmt.Sprintf("n%d", i)
-		n := format.Node{Outputs: []string{out, out + "b"}[:[]int{1, 1, 1, 1, 1, 1, 1, 1, 0, 2}[r.IntN(10)]]}
+		n := schema.Node{Outputs: []string{out, out + "b"}[:[]int{1, 1, 1, 1, 1, 1, 1, 1, 0, 2}[r.IntN(10)]]}
 		inputs, attrs := r.IntN(10)%4, map[string]any{}
 		if ops == nil {
 			n.Op = onnx[r.IntN(len(onnx))]
@@ -297,7 +297,7 @@ func randomGraph(t *testing.T, r *rand.Rand, ops []contract.Operator) (*format.P
 				v = list()
 			}
 			if r.IntN(4) == 0 {
-				n.Attributes = append(n.Attributes, format.Attribute{Name: name, Value: v})
+				n.Attributes = append(n.Attributes, schema.Attribute{Name: name, Value: v})
 			}
 		}
 		p.Graph.Nodes = append(p.Graph.Nodes, n)

@@ -7,13 +7,13 @@ import (
 	"slices"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/tensor"
 )
 
 // readONNX reads a node in ONNX's operators of the source's version.
-func (t *translator) readONNX(in *format.Node) ([]*node, error) {
+func (t *translator) readONNX(in *schema.Node) ([]*node, error) {
 	switch {
 	case in.Op == "Constant" && in.Domain == "":
 		return nil, t.constant(in)
@@ -44,7 +44,7 @@ func (t *translator) readONNX(in *format.Node) ([]*node, error) {
 		}
 		value := neutral(a.Value)
 		if !known || !sameType(value, def) {
-			return nil, unsupported("attribute %q (%s)", a.Name, plan.TypeName(a.Value))
+			return nil, unsupported("attribute %q (%s)", a.Name, schema.TypeName(a.Value))
 		}
 		n.attrs[a.Name] = value
 	}
@@ -68,7 +68,7 @@ func (t *translator) readONNX(in *format.Node) ([]*node, error) {
 }
 
 // constant converts a Constant node to a tensor of the model.
-func (t *translator) constant(in *format.Node) error {
+func (t *translator) constant(in *schema.Node) error {
 	var v tensor.View
 	ok := len(in.Attributes) == 1 && len(in.Outputs) == 1
 	if ok {
@@ -144,7 +144,7 @@ func neutral(v any) any {
 }
 
 // read reads a node in the operators of the source's format.
-func (t *translator) read(in *format.Node) ([]*node, error) {
+func (t *translator) read(in *schema.Node) ([]*node, error) {
 	at := slices.IndexFunc(t.from, func(o contract.Operator) bool { return o.Name == in.Op })
 	if at < 0 || in.Domain != "" {
 		return nil, unsupported("its meaning is not known to other formats")
@@ -244,8 +244,8 @@ func take(attrs map[string]any, a *contract.Attribute) (any, error) {
 func spread(a *contract.Attribute) bool { return len(a.Names) > 1 && !a.Alias }
 
 // express converts a node to an operator of the target's format.
-func (t *translator) express(o *contract.Operator, n *node, in []dims) (format.Node, error) {
-	out := format.Node{Name: n.name, Op: o.Name, Inputs: n.in, Outputs: n.out}
+func (t *translator) express(o *contract.Operator, n *node, in []dims) (schema.Node, error) {
+	out := schema.Node{Name: n.name, Op: o.Name, Inputs: n.in, Outputs: n.out}
 	if err := fits(o, n, in); err != nil {
 		return out, err
 	}
@@ -304,7 +304,7 @@ func fits(o *contract.Operator, n *node, in []dims) error {
 }
 
 // written converts an attribute to the target's format.
-func written(a *contract.Attribute, v any) (out []format.Attribute, err error) {
+func written(a *contract.Attribute, v any) (out []schema.Attribute, err error) {
 	list, _ := v.([]int64)
 	if half := len(list) / 2; a.Symmetric {
 		if !slices.Equal(list[:half], list[half:]) {
@@ -315,7 +315,7 @@ func written(a *contract.Attribute, v any) (out []format.Attribute, err error) {
 	}
 	if len(a.Names) == 0 || spread(a) && len(list) == len(a.Names) {
 		for i, name := range a.Names {
-			out = append(out, format.Attribute{Name: name, Value: list[i]})
+			out = append(out, schema.Attribute{Name: name, Value: list[i]})
 		}
 		return out, nil
 	}
@@ -335,11 +335,11 @@ func written(a *contract.Attribute, v any) (out []format.Attribute, err error) {
 		}
 		v = narrow
 	}
-	return []format.Attribute{{Name: a.Names[0], Value: v}}, nil
+	return []schema.Attribute{{Name: a.Names[0], Value: v}}, nil
 }
 
 // fillUp adds a bias of zeros if the operator needs a bias.
-func (t *translator) fillUp(out *format.Node, o *contract.Operator, n *node, in []dims) error {
+func (t *translator) fillUp(out *schema.Node, o *contract.Operator, n *node, in []dims) error {
 	if len(n.in) >= o.Inputs {
 		return nil
 	}

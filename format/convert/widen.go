@@ -5,8 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -52,7 +51,7 @@ func (j *job) fit() error {
 	takes := func(d tensor.DType) bool {
 		if _, ok := known[d]; !ok {
 			refused := j.lossesOf([]tensor.Info{{Name: "0", DType: d, Shape: tensor.Shape{1}}})
-			known[d] = !slices.ContainsFunc(refused, func(l format.Loss) bool { return l.Kind == plan.LossDType })
+			known[d] = !slices.ContainsFunc(refused, func(l schema.Loss) bool { return l.Kind == schema.LossDType })
 		}
 		return known[d]
 	}
@@ -63,9 +62,9 @@ func (j *job) fit() error {
 		}
 		to, shape, why := it.to.DType, it.to.Shape, "a scalar is written with the shape [1]"
 		switch {
-		case l.Kind == plan.LossShape && len(shape) == 0:
+		case l.Kind == schema.LossShape && len(shape) == 0:
 			shape = tensor.Shape{1}
-		case l.Kind == plan.LossDType && !it.changes:
+		case l.Kind == schema.LossDType && !it.changes:
 			var err error
 			if to, err = j.fitting(it, takes); err != nil {
 				return err
@@ -74,7 +73,7 @@ func (j *job) fit() error {
 		default:
 			continue
 		}
-		l := format.Loss{Kind: plan.LossConversion, Name: it.to.Name, Why: why, Acceptable: true}
+		l := schema.Loss{Kind: schema.LossConversion, Name: it.to.Name, Why: why, Acceptable: true}
 		if to != tensor.Invalid && j.accept(l) {
 			it.changes = it.changes || to != it.to.DType
 			it.to.DType, it.to.Shape = to, shape
@@ -84,12 +83,12 @@ func (j *job) fit() error {
 }
 
 // named reports whether AcceptLoss names a loss, which is then not reported.
-func (j *job) named(l format.Loss) bool {
+func (j *job) named(l schema.Loss) bool {
 	return slices.Contains(j.o.AcceptLoss, string(l.Kind)) || slices.Contains(j.o.AcceptLoss, l.Item())
 }
 
 // accept reports whether a loss is accepted, and adds it to the report.
-func (j *job) accept(l format.Loss) bool {
+func (j *job) accept(l schema.Loss) bool {
 	if j.named(l) {
 		return true
 	}

@@ -10,7 +10,7 @@
 //	func (safetensors) Describe() driver.Description { ... }             // name, file endings
 //	func (safetensors) Detect(head []byte, size int64) bool { ... }      // by content
 //	func (safetensors) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parsed, error) { ... }
-//	func (safetensors) Layout(p *plan.Plan, o *plan.WriteOptions) (*driver.Layout, error) { ... }
+//	func (safetensors) Layout(p *plan.Schema, o *plan.WriteOptions) (*driver.Layout, error) { ... }
 //
 //	func init() { format.Register(safetensors{}) }
 //
@@ -40,7 +40,7 @@
 // Encode, which writes to a Target.
 //
 // Metadata values have the types of Entry; a format with a Description.TakeValue has more.
-// Lossy lists what the format cannot hold of a plan.
+// Lossy lists what the format cannot hold of a schema.
 //
 // # Trust
 //

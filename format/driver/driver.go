@@ -2,10 +2,9 @@ package driver
 
 import (
 	"bytes"
-	"crypto"
 	"io"
 
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -37,10 +36,10 @@ type Description struct {
 	// CheckOnTouch makes CheckDefault verify checksums before the first use of the
 	// data they cover.
 	CheckOnTouch bool
-	// TakeValue converts a value of a plan's metadata to a type that the format stores, for
+	// TakeValue converts a value of a schema's metadata to a type that the format stores, for
 	// formats with more number types than int64 and float64. Nil means Number.
 	TakeValue func(v any) any
-	// Storage names the fields of plan.Storage that the format supports, such as "Compression Key".
+	// Storage names the fields of schema.Storage that the format supports, such as "Compression Key".
 	Storage string
 	// Aligns64 means that tensors are always aligned at 64, which supports any smaller Align.
 	Aligns64 bool
@@ -59,14 +58,14 @@ type Parsed struct {
 	// Own is a value for the format's package, which gets it back with Codec.Own.
 	Own any
 	// Metadata has the key-value pairs in file order.
-	Metadata plan.Metadata
+	Metadata schema.Metadata
 	// Graph is the operator graph, nil for none. It must not be modified.
-	Graph *plan.Graph
+	Graph *schema.Graph
 	// Notes lists tolerated oddities, such as "header checksum not recorded". The
 	// engine adds a note about misaligned tensors.
 	Notes []string
 	// Signature is nil for an unsigned file.
-	Signature *Signature
+	Signature *schema.Signature
 	// Part and Parts say that the file is part Part, from 1, of a model of Parts files which are not
 	// open. Part is 0 if the others are open too. Both are 0 if the file does not say.
 	Part, Parts int
@@ -74,17 +73,17 @@ type Parsed struct {
 	NeedsKey bool
 
 	// LazyMetadata and LazyNotes are for formats that decode on demand.
-	LazyMetadata func() (plan.Metadata, error)
+	LazyMetadata func() (schema.Metadata, error)
 	LazyNotes    func() []string
 	// LazyValue returns the first value of a key of LazyMetadata without decoding the others, and whether there is one. It
 	// is nil for formats where that costs no less.
 	LazyValue func(key string) (value any, ok bool, err error)
 
 	// Native returns a copy of the contents that only this format can store, nil for nothing.
-	Native func() (*plan.Native, error)
+	Native func() (*schema.Native, error)
 	// Restore restores the original names in p (WriteOptions.KeepNames) and removes the
 	// entries that stored them, and those that every file of the format has and that say nothing.
-	Restore func(p *plan.Plan)
+	Restore func(p *schema.Schema)
 	// RecordAt returns the offset of tensor i's description in the model's file. Errors
 	// name it if the data is in another file that is missing or too short.
 	RecordAt func(i int) int64
@@ -234,13 +233,6 @@ type Dir interface {
 	// is first used. Its checksum is not verified before first use, and the view is
 	// never zero-copy. Its accessors return any error.
 	View(s Space, info *tensor.Info) tensor.View
-}
-
-// Signature is what a signed file states about its signature; Model.Verify and Model.CheckClaim check it.
-type Signature struct {
-	Algorithm string           // "Ed25519", "RSA-SHA256", "ECDSA"
-	PublicKey crypto.PublicKey // the key in the file, nil for none
-	Timestamp int64            // Unix seconds
 }
 
 // Tensor is the argument of Index.Add: a tensor.Info whose name may alias the file.

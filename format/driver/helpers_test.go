@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -26,7 +26,7 @@ type tensorsOnly struct{ driver.Driver }
 
 func (tensorsOnly) Describe() driver.Description { return driver.Description{Name: "plain"} }
 
-func (tensorsOnly) Losses(p *plan.Plan, _ *plan.WriteOptions, l *plan.LossList) {
+func (tensorsOnly) Losses(p *schema.Schema, _ *driver.WriteOptions, l *schema.LossList) {
 	l.TensorsOnly(p, "plain")
 	l.DTypes(p, "plain", []tensor.DType{tensor.Int8})
 }
@@ -35,30 +35,30 @@ func (tensorsOnly) Losses(p *plan.Plan, _ *plan.WriteOptions, l *plan.LossList) 
 // accepted goes.
 func TestTensorsOnly(t *testing.T) {
 	quant := &tensor.Quantization{Axis: tensor.PerTensor, Scales: []float32{1}}
-	p := &plan.Plan{
-		Metadata: plan.Metadata{{Key: "k", Value: true}},
+	p := &schema.Schema{
+		Metadata: schema.Metadata{{Key: "k", Value: true}},
 		Tensors: []tensor.Info{
 			{Name: "q", DType: tensor.Int8, Quant: quant},
 			{Name: "f", DType: tensor.Float32},
 			{Name: "e", Encoding: &tensor.Encoding{Name: "Q4_0"}},
 		},
-		Graph: &plan.Graph{Name: "g"},
+		Graph: &schema.Graph{Name: "g"},
 	}
-	_, err := driver.Fit(tensorsOnly{}, p, &plan.WriteOptions{}, nil)
-	var losses *plan.LossError
+	_, err := driver.Fit(tensorsOnly{}, p, &driver.WriteOptions{}, nil)
+	var losses *schema.LossError
 	if !errors.As(err, &losses) {
 		t.Fatalf("%v, want a LossError", err)
 	}
-	want := []plan.Loss{
-		{Kind: plan.LossQuantization, Name: "q", Why: "plain has no quantization parameters", Acceptable: true},
-		{Kind: plan.LossMetadata, Name: "k", Why: "plain has no metadata (bool)", Acceptable: true},
-		{Kind: plan.LossGraph, Why: "plain has no graph", Acceptable: true},
-		{Kind: plan.LossDType, Name: "f", Why: "dtype float32 (plain has int8)"},
-		{Kind: plan.LossDType, Name: "e", Why: "dtype Q4_0 (plain has int8)"},
+	want := []schema.Loss{
+		{Kind: schema.LossQuantization, Name: "q", Why: "plain has no quantization parameters", Acceptable: true},
+		{Kind: schema.LossMetadata, Name: "k", Why: "plain has no metadata (bool)", Acceptable: true},
+		{Kind: schema.LossGraph, Why: "plain has no graph", Acceptable: true},
+		{Kind: schema.LossDType, Name: "f", Why: "dtype float32 (plain has int8)"},
+		{Kind: schema.LossDType, Name: "e", Why: "dtype Q4_0 (plain has int8)"},
 	}
 	expect.Equal(t, want, losses.Losses)
 	p.Tensors = p.Tensors[:1]
-	got, err := driver.Fit(tensorsOnly{}, p, &plan.WriteOptions{}, []string{"quantization", "metadata", "graph"})
+	got, err := driver.Fit(tensorsOnly{}, p, &driver.WriteOptions{}, []string{"quantization", "metadata", "graph"})
 	expect.OK(t, err)
-	expect.Equal(t, &plan.Plan{Tensors: []tensor.Info{{Name: "q", DType: tensor.Int8}}}, got)
+	expect.Equal(t, &schema.Schema{Tensors: []tensor.Info{{Name: "q", DType: tensor.Int8}}}, got)
 }

@@ -2,8 +2,6 @@ package driver
 
 import (
 	"context"
-
-	"github.com/weightmap/weightmap/format/plan"
 )
 
 // Options changes how a model is opened. Nil and the zero value work. A negative limit or an unknown
@@ -18,7 +16,7 @@ type Options struct {
 	// Trusted verify, as in Model.Verify. Workers is also how many goroutines Model.Load and tensor.Decode
 	// take; 0 means one per CPU.
 	Check    Check
-	Progress plan.Progress
+	Progress Progress
 	Workers  int
 	// MaxMemory is the limit for the memory that the library allocates for the model, in bytes: the
 	// index, metadata and graph, decompressed and decrypted data, cached tensors, and files that cannot be

@@ -66,17 +66,6 @@ func (p Parsed) GoString() string { return p.String() }
 // LogValue implements slog.LogValuer like String.
 func (p Parsed) LogValue() slog.Value { return slog.StringValue(p.String()) }
 
-// String describes the algorithm and the time, on one line.
-func (s Signature) String() string {
-	return oneline.Struct("Signature", "Algorithm", s.Algorithm, "PublicKey", s.PublicKey != nil, "Timestamp", s.Timestamp)
-}
-
-// GoString implements fmt.GoStringer like String.
-func (s Signature) GoString() string { return s.String() }
-
-// LogValue implements slog.LogValuer like String.
-func (s Signature) LogValue() slog.Value { return slog.StringValue(s.String()) }
-
 // String describes name, type, shape and place, on one line.
 func (t Tensor) String() string {
 	return oneline.Struct("Tensor", "Name", string(t.Name), "DType", t.DType, "Shape", tensor.Shape(t.Shape), "Offset", t.Offset, "Size", t.Size, "Stored", t.Stored)
@@ -132,3 +121,27 @@ func (u *Unverified) GoString() string { return u.String() }
 
 // LogValue implements slog.LogValuer like String.
 func (u *Unverified) LogValue() slog.Value { return slog.StringValue(u.String()) }
+
+// String describes the storage without keys, on one line.
+func (s Storage) String() string {
+	return oneline.Struct("Storage", "Compression", s.Compression, "Level", s.Level, "Align", s.Align, "Extended", s.Extended,
+		"ExternalFrom", s.ExternalFrom, "Signer", oneline.Secret(s.Signer != nil), "Key", oneline.Secret(s.Key != nil))
+}
+
+// GoString implements fmt.GoStringer like String.
+func (s Storage) GoString() string { return s.String() }
+
+// LogValue implements slog.LogValuer like String.
+func (s Storage) LogValue() slog.Value { return slog.StringValue(s.String()) }
+
+// String describes the options without keys, on one line.
+func (o WriteOptions) String() string {
+	return oneline.Struct("WriteOptions", "Progress", o.Progress != nil, "NoSync", o.NoSync, "KeepOld", o.KeepOld, "Spool", o.Spool, "AcceptLoss", o.AcceptLoss,
+		"KeepNames", o.KeepNames, "MaxShard", o.MaxShard, "Storage", o.Storage, "Format", o.Format != nil, "Path", o.Path)
+}
+
+// GoString implements fmt.GoStringer like String.
+func (o WriteOptions) GoString() string { return o.String() }
+
+// LogValue implements slog.LogValuer like String.
+func (o WriteOptions) LogValue() slog.Value { return slog.StringValue(o.String()) }

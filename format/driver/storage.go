@@ -5,12 +5,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/tensor"
 )
 
 // check returns ErrOption for options that the format lacks.
-func check(s *plan.Storage, d Description) error {
+func check(s *Storage, d Description) error {
 	format := d.Name
 	for _, wish := range []struct {
 		asked bool
@@ -43,7 +42,7 @@ func check(s *plan.Storage, d Description) error {
 
 // OptionError returns an error that wraps ErrOption.
 func OptionError(format, field, text string, args ...any) error {
-	return &tensor.Error{Format: format, Field: field, Offset: -1, Err: fmt.Errorf("%w: %s", ErrOption, fmt.Sprintf(text, args...))}
+	return &tensor.Error{Format: format, Field: field, Offset: -1, Err: fmt.Errorf("%w: %s", tensor.ErrOption, fmt.Sprintf(text, args...))}
 }
 
 // Configurable is a Driver with options for writing.
@@ -51,11 +50,11 @@ type Configurable interface {
 	// Configure returns a driver that writes with own, the format's options (nil
 	// for those of the receiver); the options that s sets take precedence. It returns
 	// ErrOption for invalid options. See OwnOptions.
-	Configure(own any, s *plan.Storage) (Driver, error)
+	Configure(own any, s *Storage) (Driver, error)
 }
 
 // Configure returns a driver that writes with the given options.
-func Configure(d Driver, own any, s *plan.Storage) (Driver, error) {
+func Configure(d Driver, own any, s *Storage) (Driver, error) {
 	if c, ok := d.(Configurable); ok {
 		var err error
 		if d, err = c.Configure(own, s); err != nil {
@@ -71,7 +70,7 @@ func Configure(d Driver, own any, s *plan.Storage) (Driver, error) {
 // OwnOptions converts the options of a format from any: own must be a T, a *T, or nil, which
 // means def. Any other type is ErrOption. common returns the options for any format that are embedded in a T; they must be
 // zero, since those around own apply. It is nil if there are none.
-func OwnOptions[T any](format string, own any, def T, common func(*T) *plan.WriteOptions) (T, error) {
+func OwnOptions[T any](format string, own any, def T, common func(*T) *WriteOptions) (T, error) {
 	var o T
 	switch own := own.(type) {
 	case nil:
@@ -99,7 +98,7 @@ func OwnOptions[T any](format string, own any, def T, common func(*T) *plan.Writ
 }
 
 // firstSet returns the name of a field that is not zero, or "".
-func firstSet(o *plan.WriteOptions) string {
+func firstSet(o *WriteOptions) string {
 	s := &o.Storage
 	for _, field := range []struct {
 		name string

@@ -5,14 +5,15 @@ import (
 	"io"
 	"strings"
 
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 // Layouter is a Driver that writes files.
 type Layouter interface {
-	// Layout returns the layout of the file for a plan, which has been checked. It returns
-	// ErrPlan if the format cannot store the plan.
-	Layout(p *plan.Plan, o *plan.WriteOptions) (*Layout, error)
+	// Layout returns the layout of the file for a schema, which has been checked. It returns
+	// ErrSchema if the format cannot store the schema.
+	Layout(p *schema.Schema, o *WriteOptions) (*Layout, error)
 }
 
 // Layout describes a file to write. If offsets depend on the data it has an Encode;
@@ -20,14 +21,14 @@ type Layouter interface {
 type Layout struct {
 	// Size is the number of bytes of the whole file.
 	Size int64
-	// Offsets has the offset of each tensor's data, by index in the plan.
+	// Offsets has the offset of each tensor's data, by index in the schema.
 	Offsets []int64
 	// Parts are the bytes that do not depend on the data, at ascending offsets. They
 	// must not overlap each other or the tensors, which nothing checks; gaps are filled with
 	// zeros.
 	Parts []Part
 	// Late, if not nil, returns the parts that depend on the data. It is called after
-	// the last tensor with the checksum of each, by index in the plan, of the kind that
+	// the last tensor with the checksum of each, by index in the schema, of the kind that
 	// Sums sets. Such a file can be streamed only if Streams is set.
 	Late func(sums []uint64) ([]Part, error)
 	Sums Kind
@@ -37,10 +38,10 @@ type Layout struct {
 
 	// Encode starts a file whose offsets depend on its data. The fields above are not used.
 	Encode func(t Target) (Encoder, error)
-	// Streams means that Encode works on a sequential target, with tensors in the plan's order,
+	// Streams means that Encode works on a sequential target, with tensors in the schema's order,
 	// or that the parts of Late follow everything else.
 	Streams bool
-	// Ordered means that the Encoder needs tensors in the plan's order. Tensors that come
+	// Ordered means that the Encoder needs tensors in the schema's order. Tensors that come
 	// early are spooled as WriteOptions.Spool says or, if Secret is set, in memory.
 	Ordered, Secret bool
 	// External, if not nil, is a second file for the data of some tensors. It needs an Encode if it has a size.
@@ -90,7 +91,7 @@ type Part struct {
 
 // Encoder writes a file of a format. It is not called concurrently.
 type Encoder interface {
-	// Tensor stores the data of tensor i of the plan, which it reads from in to the end.
+	// Tensor stores the data of tensor i of the schema, which it reads from in to the end.
 	// It must not use in after it returns.
 	Tensor(i int, in Input) error
 	// Finish completes the file after the last tensor. It is not called for an aborted file, and more than once only
@@ -125,20 +126,20 @@ type Target interface {
 }
 
 // ErrSequential is returned by a sequential target for other operations. It wraps ErrUnsupported.
-var ErrSequential = fmt.Errorf("%w: the target can only be written from front to back", ErrUnsupported)
+var ErrSequential = fmt.Errorf("%w: the target can only be written from front to back", tensor.ErrUnsupported)
 
 // Lossy is a Driver that lists what its format cannot hold. All formats should implement it:
-// otherwise these parts of a plan are lost silently.
+// otherwise these parts of a schema are lost silently.
 type Lossy interface {
-	// Losses adds everything that the format cannot hold of a plan, which has been
-	// checked. Accepted losses are removed from the plan before it is written.
-	Losses(p *plan.Plan, o *plan.WriteOptions, l *plan.LossList)
+	// Losses adds everything that the format cannot hold of a schema, which has been
+	// checked. Accepted losses are removed from the schema before it is written.
+	Losses(p *schema.Schema, o *WriteOptions, l *schema.LossList)
 }
 
-// Fit returns the plan without the losses that the caller accepts, or a LossError with
+// Fit returns the schema without the losses that the caller accepts, or a LossError with
 // all others.
-func Fit(d Driver, p *plan.Plan, o *plan.WriteOptions, accept []string) (*plan.Plan, error) {
-	return plan.Fit(d.Describe().Name, p, accept, func(p *plan.Plan, l *plan.LossList) {
+func Fit(d Driver, p *schema.Schema, o *WriteOptions, accept []string) (*schema.Schema, error) {
+	return schema.Fit(d.Describe().Name, p, accept, func(p *schema.Schema, l *schema.LossList) {
 		if lossy, ok := d.(Lossy); ok {
 			lossy.Losses(p, o, l)
 		}

@@ -31,7 +31,7 @@ func (x *subject) ways(b []byte, o *format.Options) []way {
 	}
 }
 
-// content checks that all ways to open a file give the same model: the plan written, or the known content
+// content checks that all ways to open a file give the same model: the schema written, or the known content
 // of a file.
 func (x *subject) content(t *testing.T) {
 	var want []tensor.Info

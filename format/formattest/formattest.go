@@ -9,7 +9,7 @@
 //		formattest.Run(t, formattest.Config{
 //			Codec: format.With(driver{}),
 //			Samples: []formattest.Sample{
-//				{Name: "small", Plan: plan, Structural: covered},
+//				{Name: "small", Schema: plan, Structural: covered},
 //			},
 //			Files: []formattest.File{
 //				{Name: "name twice", Bytes: twice, Want: format.ErrCorrupt},
@@ -73,6 +73,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -89,10 +90,10 @@ type Config struct {
 	Files []File
 	// Exempt maps properties that the format cannot have to the reason.
 	Exempt map[string]string
-	// Neutral is applied to both plans before the plan written is compared with the plan read. It
-	// removes what the format adds or cannot store. It receives its own copy of the plan, but must
+	// Neutral is applied to both plans before the schema written is compared with the schema read. It
+	// removes what the format adds or cannot store. It receives its own copy of the schema, but must
 	// copy the slices and maps it changes. Nil changes nothing.
-	Neutral func(*format.Plan) *format.Plan
+	Neutral func(*schema.Schema) *schema.Schema
 	// Reorders says that the writer chooses the order of tensors, so file order may differ from
 	// plan order.
 	Reorders bool
@@ -111,18 +112,18 @@ type Config struct {
 	Align int64
 	// MaxAllocs limits the allocations of an open; 0 means 40.
 	MaxAllocs int
-	// Scale returns a plan of n float32 tensors of rank 1 with elems elements each, with names
-	// longer than 32 bytes and anything else the format requires. If nil, the plan has no metadata
+	// Scale returns a schema of n float32 tensors of rank 1 with elems elements each, with names
+	// longer than 32 bytes and anything else the format requires. If nil, the schema has no metadata
 	// and no graph. With NamesFromPath n is 1.
-	Scale func(n int, elems int64) *format.Plan
+	Scale func(n int, elems int64) *schema.Schema
 }
 
-// Sample is a plan to write and test.
+// Sample is a schema to write and test.
 type Sample struct {
 	// Name is the name of the subtest.
 	Name string
-	// Plan is the plan to write.
-	Plan *format.Plan
+	// Schema is the schema to write.
+	Schema *schema.Schema
 	// Data returns the bytes of a tensor. If nil, Fill is used.
 	Data func(t tensor.Info) []byte
 	// Codec replaces Config.Codec for writing: use format.With and a driver with format-specific
@@ -155,9 +156,9 @@ type File struct {
 	Field string
 	// VerifyErr is the error of verifying a file that opens.
 	VerifyErr error
-	// Plan is the content of a file that opens; nil skips the comparison.
-	Plan *format.Plan
-	// Data holds the bytes of the tensors in Plan.
+	// Schema is the content of a file that opens; nil skips the comparison.
+	Schema *schema.Schema
+	// Data holds the bytes of the tensors in Schema.
 	Data map[string][]byte
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
@@ -27,15 +28,15 @@ func toyConfig(bug string) Config {
 		Codec:    format.With(toy{bug}.driver()),
 		ZeroCopy: true,
 		Align:    64,
-		Neutral: func(p *format.Plan) *format.Plan {
-			p.Metadata = slices.DeleteFunc(p.Metadata, func(e format.Entry) bool { return strings.HasPrefix(e.Key, "sum/") })
+		Neutral: func(p *schema.Schema) *schema.Schema {
+			p.Metadata = slices.DeleteFunc(p.Metadata, func(e schema.Entry) bool { return strings.HasPrefix(e.Key, "sum/") })
 			return p
 		},
 		Samples: []Sample{
 			{
 				Name: "small",
-				Plan: &format.Plan{
-					Metadata: format.Metadata{{Key: "epochs", Value: json.RawMessage("3")}, {Key: "loss", Value: json.RawMessage("[-1]")}},
+				Schema: &schema.Schema{
+					Metadata: schema.Metadata{{Key: "epochs", Value: json.RawMessage("3")}, {Key: "loss", Value: json.RawMessage("[-1]")}},
 					Tensors: []tensor.Info{
 						{Name: "encoder.layer.000.attention.weight", DType: tensor.Float32, Shape: tensor.Shape{13, 5}},
 						{Name: "encoder.layer.000.attention.biases", DType: tensor.Float16, Shape: tensor.Shape{67}},
@@ -45,8 +46,8 @@ func toyConfig(bug string) Config {
 				},
 				Structural: toyStructure,
 			},
-			{Name: "none", Plan: &format.Plan{}, Structural: Whole},
-			{Name: "random", Plan: RandomPlan(rand.New(rand.NewPCG(1, 2)), PlanOptions{Zero: true})},
+			{Name: "none", Schema: &schema.Schema{}, Structural: Whole},
+			{Name: "random", Schema: RandomSchema(rand.New(rand.NewPCG(1, 2)), SchemaOptions{Zero: true})},
 		},
 		Files: toyFiles(),
 	}
@@ -82,7 +83,7 @@ func toyFiles() []File {
 	two = append(append(append(two, 1, 2, 3), make([]byte, 61)...), 1, 2, 3, 'E', 'N', 'D', '!')
 	return []File{
 		{Name: "odd padding", Bytes: one, Data: map[string][]byte{"ab": {1, 2, 3}},
-			Plan: &format.Plan{Tensors: []tensor.Info{{Name: "ab", DType: tensor.Int8, Shape: tensor.Shape{3}}}}},
+			Schema: &schema.Schema{Tensors: []tensor.Info{{Name: "ab", DType: tensor.Int8, Shape: tensor.Shape{3}}}}},
 		{Name: "trailing bytes", Bytes: append(slices.Clone(one), 0), Want: format.ErrCorrupt, Field: "end"},
 		{Name: "name twice", Bytes: two, Want: format.ErrCorrupt, Field: "name"},
 		{Name: "nothing", Want: format.ErrTruncated},
@@ -160,7 +161,7 @@ func TestReadOnly(t *testing.T) {
 	written := newSubject(t, &c, &c.Samples[0])
 	Run(t, Config{
 		Codec: format.With(readOnly{toy{}}), ZeroCopy: true, Align: 64, Neutral: c.Neutral,
-		Files: append(toyFiles(), File{Name: "small", Bytes: written.file, Plan: written.want.Plan, Data: written.data}),
+		Files: append(toyFiles(), File{Name: "small", Bytes: written.file, Schema: written.want.Schema, Data: written.data}),
 	})
 }
 

@@ -29,19 +29,19 @@ func (f File) GoString() string { return f.String() }
 func (f File) LogValue() slog.Value { return slog.StringValue(f.String()) }
 
 // String describes the options, on one line.
-func (o PlanOptions) String() string {
-	return oneline.Struct("PlanOptions", "DTypes", len(o.DTypes), "Tensors", o.Tensors, "MinRank", o.MinRank, "Zero", o.Zero, "Name", o.Name)
+func (o SchemaOptions) String() string {
+	return oneline.Struct("SchemaOptions", "DTypes", len(o.DTypes), "Tensors", o.Tensors, "MinRank", o.MinRank, "Zero", o.Zero, "Name", o.Name)
 }
 
 // GoString implements fmt.GoStringer like String.
-func (o PlanOptions) GoString() string { return o.String() }
+func (o SchemaOptions) GoString() string { return o.String() }
 
 // LogValue implements slog.LogValuer like String.
-func (o PlanOptions) LogValue() slog.Value { return slog.StringValue(o.String()) }
+func (o SchemaOptions) LogValue() slog.Value { return slog.StringValue(o.String()) }
 
-// String describes the name and the plan, on one line.
+// String describes the name and the schema, on one line.
 func (s Sample) String() string {
-	return oneline.Struct("Sample", "Name", s.Name, "Plan", s.Plan, "Random", s.Random, "Slack", s.Slack)
+	return oneline.Struct("Sample", "Name", s.Name, "Plan", s.Schema, "Random", s.Random, "Slack", s.Slack)
 }
 
 // GoString implements fmt.GoStringer like String.

@@ -46,7 +46,7 @@ func (x *subject) same(t *testing.T, what string, b []byte) {
 func (x *subject) targets(t *testing.T) {
 	tmp := t.TempDir()
 	t.Setenv("TMPDIR", tmp)
-	backwards := names(x.s.Plan)
+	backwards := names(x.s.Schema)
 	slices.Reverse(backwards)
 	x.same(t, "spooled", x.write(t, nil, format.SpoolFile))
 	x.same(t, "written in reverse", x.write(t, backwards, format.SpoolMemory))
@@ -61,18 +61,18 @@ func (x *subject) targets(t *testing.T) {
 	}
 }
 
-// streamed checks that a writer without a spool streams the same bytes, with tensors in the plan's
+// streamed checks that a writer without a spool streams the same bytes, with tensors in the schema's
 // or the file's order, or fails before it writes any.
 func (x *subject) streamed(t *testing.T) {
 	m := x.openBytes(t, x.file)
 	defer m.Close()
-	orders := [][]string{names(x.s.Plan)}
+	orders := [][]string{names(x.s.Schema)}
 	if x.cfg.Reorders {
 		orders = append(orders, tensorNames(m))
 	}
 	for _, order := range orders {
 		var out bytes.Buffer
-		w, err := x.writer.NewWriter(&out, x.s.Plan, options(format.SpoolNever))
+		w, err := x.writer.NewWriter(&out, x.s.Schema, options(format.SpoolNever))
 		if err == nil {
 			err = x.feed(w, order, nil)
 		}

@@ -18,13 +18,13 @@ type scales struct {
 	tally *tally
 }
 
-// model writes a plan of n tensors, and returns its path.
+// model writes a schema of n tensors, and returns its path.
 func (y *scales) model(t *testing.T, n int, elems int64) (x *subject, path string) {
 	t.Helper()
 	if y.cfg.NamesFromPath {
 		n = 1
 	}
-	x = newSubject(t, y.cfg, &Sample{Plan: y.cfg.Scale(n, elems)})
+	x = newSubject(t, y.cfg, &Sample{Schema: y.cfg.Scale(n, elems)})
 	return x, x.stored(t, x.file)
 }
 

@@ -12,13 +12,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/tensor"
 )
 
 // snapshot is the full content of a model.
 type snapshot struct {
 	Format, Version string
-	Plan            *format.Plan
+	Schema          *schema.Schema
 	Data            map[string]string
 }
 
@@ -59,7 +60,7 @@ func (x *subject) take(m *format.Model) (*snapshot, error) {
 		}
 		s.Data[name] = string(b)
 	}
-	s.Plan = x.neutral(plan)
+	s.Schema = x.neutral(plan)
 	return s, nil
 }
 
@@ -71,9 +72,9 @@ func (x *subject) nameOf(name string) string {
 	return name
 }
 
-// neutral removes from a plan what need not survive a round trip.
-func (x *subject) neutral(p *format.Plan) *format.Plan {
-	c := &format.Plan{Metadata: slices.Clone(p.Metadata), Graph: p.Graph}
+// neutral removes from a schema what need not survive a round trip.
+func (x *subject) neutral(p *schema.Schema) *schema.Schema {
+	c := &schema.Schema{Metadata: slices.Clone(p.Metadata), Graph: p.Graph}
 	for _, t := range p.Tensors {
 		c.Tensors = append(c.Tensors, tensor.Info{Name: x.nameOf(t.Name), DType: t.DType, Shape: t.Shape, Quant: t.Quant, Encoding: t.Encoding})
 	}
@@ -97,9 +98,9 @@ func (x *subject) differs(t *testing.T, what string, m *format.Model) {
 	}
 }
 
-// planOf is format.PlanOf without what is private to the format.
-func planOf(m *format.Model) (*format.Plan, error) {
-	p, err := format.PlanOf(m)
+// planOf is format.Model.Schema without what is private to the format.
+func planOf(m *format.Model) (*schema.Schema, error) {
+	p, err := m.Schema()
 	if err == nil {
 		p.Native = nil
 	}

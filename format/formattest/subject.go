@@ -13,7 +13,9 @@ import (
 	"time"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 // fixed is the creation time of all samples, which makes the output deterministic.
@@ -27,7 +29,7 @@ type subject struct {
 	writer    format.Codec // for writing
 	file      []byte       // as written
 	data      map[string][]byte
-	want      *snapshot // from the plan, or as read from a file without one
+	want      *snapshot // from the schema, or as read from a file without one
 }
 
 // newSubject writes the sample and reads it.
@@ -41,25 +43,25 @@ func newSubject(t testing.TB, c *Config, s *Sample) *subject {
 	if fill == nil {
 		fill = Fill
 	}
-	for _, p := range s.Plan.Tensors {
+	for _, p := range s.Schema.Tensors {
 		p.Size, _ = p.ByteSize()
 		x.data[p.Name] = fill(p)
 	}
 	x.file = x.write(t, nil, format.SpoolMemory)
-	x.read(t, s.Plan, x.data)
+	x.read(t, s.Schema, x.data)
 	return x
 }
 
 // foreign reads a file that the writer does not produce.
 func foreign(t testing.TB, c *Config, f *File) *subject {
 	t.Helper()
-	x := &subject{cfg: c, s: &Sample{Name: f.Name, Plan: f.Plan, Options: f.Options}, verifyErr: f.VerifyErr, file: f.Bytes}
-	x.read(t, f.Plan, f.Data)
+	x := &subject{cfg: c, s: &Sample{Name: f.Name, Schema: f.Schema, Options: f.Options}, verifyErr: f.VerifyErr, file: f.Bytes}
+	x.read(t, f.Schema, f.Data)
 	return x
 }
 
-// read reads the file, which was made from a plan, or is known by nothing but its bytes.
-func (x *subject) read(t testing.TB, p *format.Plan, data map[string][]byte) {
+// read reads the file, which was made from a schema, or is known by nothing but its bytes.
+func (x *subject) read(t testing.TB, p *schema.Schema, data map[string][]byte) {
 	t.Helper()
 	m := x.openBytes(t, x.file)
 	t.Cleanup(func() { m.Close() })
@@ -67,7 +69,7 @@ func (x *subject) read(t testing.TB, p *format.Plan, data map[string][]byte) {
 	x.want, err = x.take(m)
 	expect.OK(t, err)
 	if p != nil {
-		x.want = &snapshot{Format: x.cfg.Codec.Name(), Version: x.want.Version, Plan: x.neutral(p), Data: map[string]string{}}
+		x.want = &snapshot{Format: x.cfg.Codec.Name(), Version: x.want.Version, Schema: x.neutral(p), Data: map[string]string{}}
 		for name, b := range data {
 			x.want.Data[x.nameOf(name)] = string(b)
 		}
@@ -85,7 +87,7 @@ func refused(t *testing.T, c *Config, f *File) {
 			continue
 		}
 		x.checkErr(t, way.name, err)
-		var e *format.Error
+		var e *tensor.Error
 		if !errors.Is(err, f.Want) || f.Field != "" && errors.As(err, &e) && e.Field != f.Field {
 			t.Errorf("%s: %v, want %v at %q", way.name, err, f.Want, f.Field)
 		}
@@ -97,11 +99,11 @@ func options(spool format.Spool) *format.WriteOptions {
 	return &format.WriteOptions{Time: fixed, NoSync: true, Spool: spool}
 }
 
-// write writes the sample, in the given order of names (nil: the plan's), and returns the file.
+// write writes the sample, in the given order of names (nil: the schema's), and returns the file.
 func (x *subject) write(t testing.TB, order []string, spool format.Spool) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	w, err := x.writer.NewWriter(&out, x.s.Plan, options(spool))
+	w, err := x.writer.NewWriter(&out, x.s.Schema, options(spool))
 	if err == nil {
 		err = x.feed(w, order, nil)
 	}
@@ -109,11 +111,11 @@ func (x *subject) write(t testing.TB, order []string, spool format.Spool) []byte
 	return out.Bytes()
 }
 
-// feed writes all tensors to w in the given order, nil for the plan's, and closes it.
+// feed writes all tensors to w in the given order, nil for the schema's, and closes it.
 func (x *subject) feed(w *format.Writer, order []string, d *disk) error {
 	defer w.Abort()
 	if order == nil {
-		order = names(x.s.Plan)
+		order = names(x.s.Schema)
 	}
 	for _, name := range order {
 		if err := w.WriteTensor(name, &failingReader{bytes.NewReader(x.data[name]), d}); err != nil {
@@ -123,7 +125,7 @@ func (x *subject) feed(w *format.Writer, order []string, d *disk) error {
 	return w.Close()
 }
 
-func names(p *format.Plan) []string {
+func names(p *schema.Schema) []string {
 	var all []string
 	for _, t := range p.Tensors {
 		all = append(all, t.Name)
@@ -134,8 +136,8 @@ func names(p *format.Plan) []string {
 // path returns a file name in a new directory.
 func (x *subject) path(t testing.TB) string {
 	name := "model"
-	if x.cfg.NamesFromPath && x.s.Plan != nil {
-		name = x.s.Plan.Tensors[0].Name
+	if x.cfg.NamesFromPath && x.s.Schema != nil {
+		name = x.s.Schema.Tensors[0].Name
 	}
 	if known := x.cfg.Codec.Extensions(); len(known) > 0 {
 		name += known[0]
@@ -193,10 +195,10 @@ var sentinels = []error{
 // sentinel.
 func (x *subject) checkErr(t *testing.T, what string, err error) {
 	t.Helper()
-	var e *format.Error
+	var e *tensor.Error
 	switch {
 	case !errors.As(err, &e):
-		t.Errorf("%s: the error is not a *format.Error: %v", what, err)
+		t.Errorf("%s: the error is not a *tensor.Error: %v", what, err)
 	case e.Format != x.cfg.Codec.Name():
 		t.Errorf("%s: the error names the format %q: %v", what, e.Format, err)
 	case e.Field == "" && e.Offset < 0:

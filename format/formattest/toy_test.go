@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -62,14 +62,14 @@ type toyFile struct {
 	toy    toy
 	src    driver.Source
 	x      *driver.Index
-	meta   plan.Metadata
+	meta   schema.Metadata
 	values []int64 // offsets of the metadata's values
 	sums   []uint32
 	all    []byte // if the format copies everything
 }
 
 // Metadata implements driver.Parsed.
-func (f *toyFile) Metadata() (plan.Metadata, error) {
+func (f *toyFile) Metadata() (schema.Metadata, error) {
 	if !f.toy.has("aliases metadata") {
 		return f.meta, nil
 	}
@@ -109,7 +109,7 @@ func (y toy) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*driv
 	}
 	c := wire.NewCursor("toy", head, 0)
 	if string(c.Bytes("magic", 4)) != toyMagic {
-		return nil, c.Failf("magic", 0, driver.ErrMagic, "not TOY1")
+		return nil, c.Failf("magic", 0, tensor.ErrMagic, "not TOY1")
 	}
 	size, sum, tensors, entries := c.U32("size"), c.U32("checksum"), c.U32("tensors"), c.U32("entries")
 	for range 12 {
@@ -128,7 +128,7 @@ func (y toy) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*driv
 		return nil, wire.Error("toy", "size", 4, err)
 	}
 	if o.Check.Sums() && !y.has("no checksum") && crc32.ChecksumIEEE(rec) != sum {
-		return nil, wire.Errorf("toy", "checksum", 8, driver.ErrChecksum, "records")
+		return nil, wire.Errorf("toy", "checksum", 8, tensor.ErrChecksum, "records")
 	}
 	c = wire.NewCursor("toy", rec, toyHeader)
 	if !y.has("trusts counts") {
@@ -158,7 +158,7 @@ func (f *toyFile) parse(c *wire.Cursor, tensors, entries int) error {
 		key := string(c.Bytes("key", uint64(c.U16("key length"))))
 		value := json.RawMessage(bytes.Clone(c.Bytes("value", uint64(c.U16("value length")))))
 		f.values = append(f.values, c.Offset()-int64(len(value)))
-		f.meta = append(f.meta, plan.Entry{Key: key, Value: value})
+		f.meta = append(f.meta, schema.Entry{Key: key, Value: value})
 	}
 	if c.Err() == nil && c.Left() > 0 {
 		c.Failf("size", c.Offset(), tensor.ErrCorrupt, "bytes left over")
@@ -313,7 +313,7 @@ func (f *toyLoader) Load(i int) ([]byte, error) {
 // toyInPlace overwrites the old file before the new one is complete.
 type toyInPlace struct{ toy }
 
-func (y toyInPlace) Layout(p *plan.Plan, o *plan.WriteOptions) (*driver.Layout, error) {
+func (y toyInPlace) Layout(p *schema.Schema, o *driver.WriteOptions) (*driver.Layout, error) {
 	return &driver.Layout{Encode: func(t driver.Target) (driver.Encoder, error) {
 		if o.Path == "" {
 			return y.encode(t, p, o)
@@ -342,19 +342,19 @@ func (i inPlace) WriteAt(p []byte, off int64) (int, error) {
 type toyEncoder struct {
 	toy  toy
 	t    driver.Target
-	p    *plan.Plan
+	p    *schema.Schema
 	offs []int64
 	sums []uint32
 	seq  int
 	end  int64
-	meta plan.Metadata
+	meta schema.Metadata
 }
 
-func (y toy) Layout(p *plan.Plan, o *plan.WriteOptions) (*driver.Layout, error) {
+func (y toy) Layout(p *schema.Schema, o *driver.WriteOptions) (*driver.Layout, error) {
 	return &driver.Layout{Encode: func(t driver.Target) (driver.Encoder, error) { return y.encode(t, p, o) }}, nil
 }
 
-func (y toy) encode(t driver.Target, p *plan.Plan, o *plan.WriteOptions) (driver.Encoder, error) {
+func (y toy) encode(t driver.Target, p *schema.Schema, o *driver.WriteOptions) (driver.Encoder, error) {
 	if t.Sequential() {
 		return nil, wire.Error("toy", "", -1, driver.ErrSequential)
 	}
@@ -390,7 +390,7 @@ func (y toy) encode(t driver.Target, p *plan.Plan, o *plan.WriteOptions) (driver
 
 func (e *toyEncoder) add(key string, value int64) {
 	// All numbers have the same length, so the layout does not depend on them.
-	e.meta = append(e.meta, plan.Entry{Key: key, Value: json.RawMessage(fmt.Sprintf("%20d", value))})
+	e.meta = append(e.meta, schema.Entry{Key: key, Value: json.RawMessage(fmt.Sprintf("%20d", value))})
 }
 
 func (e *toyEncoder) records() []byte {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 )
 
 // old is the content of the file that a failing writer was to replace.
@@ -44,7 +44,7 @@ type fragileDriver struct {
 }
 
 // Layout implements driver.Layouter.
-func (d fragileDriver) Layout(p *plan.Plan, o *plan.WriteOptions) (*driver.Layout, error) {
+func (d fragileDriver) Layout(p *schema.Schema, o *driver.WriteOptions) (*driver.Layout, error) {
 	l, err := d.Driver.(driver.Layouter).Layout(p, o)
 	if err == nil && l.Encode != nil {
 		encode := l.Encode
@@ -55,7 +55,7 @@ func (d fragileDriver) Layout(p *plan.Plan, o *plan.WriteOptions) (*driver.Layou
 
 // writeFile writes the sample to path, with tensors read from a disk, and returns the first error.
 func (x *subject) writeFile(c format.Codec, path string, d *disk) error {
-	w, err := c.Create(path, x.s.Plan, options(format.SpoolMemory))
+	w, err := c.Create(path, x.s.Schema, options(format.SpoolMemory))
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/formattest"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/corpus"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -28,32 +29,32 @@ func foreignFiles() []formattest.File {
 
 func TestConformance(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
-	meta := format.Metadata{
+	meta := schema.Metadata{
 		{Key: "general.architecture", Value: "test"}, {Key: "n", Value: int64(-7)}, {Key: "eps", Value: 0.1}, {Key: "yes", Value: true},
 		{Key: "tokens", Value: json.RawMessage(`["a","b"]`)}, {Key: "large", Value: json.Number("18446744073709551615")},
 	}
-	small := formattest.RandomPlan(r, formattest.PlanOptions{DTypes: dtypes})
+	small := formattest.RandomSchema(r, formattest.SchemaOptions{DTypes: dtypes})
 	small.Metadata = meta
-	long := formattest.RandomPlan(r, formattest.PlanOptions{DTypes: dtypes, Tensors: 3, Name: formattest.LongName})
+	long := formattest.RandomSchema(r, formattest.SchemaOptions{DTypes: dtypes, Tensors: 3, Name: formattest.LongName})
 	wide := format.With(fileFormat{align: 256})
-	blocks := &format.Plan{}
+	blocks := &schema.Schema{}
 	for _, code := range []int{2, 8, 12, 14, 20} {
 		e := elementTypes[code].encoding
 		blocks.Tensors = append(blocks.Tensors, tensor.Info{Name: e.Name, Encoding: e, Shape: tensor.Shape{2, e.BlockElems}})
 	}
 	widened := *long
-	widened.Metadata = format.Metadata{{Key: keyAlignment, Value: int64(256)}}
+	widened.Metadata = schema.Metadata{{Key: keyAlignment, Value: int64(256)}}
 	const noSums = "the format has no checksums"
 	formattest.Run(t, formattest.Config{
 		Codec:    codec,
 		Trailing: true, ZeroCopy: true, Align: 32,
 		Samples: []formattest.Sample{
-			{Name: "small", Plan: small},
-			{Name: "long", Plan: long},
-			{Name: "empty", Plan: &format.Plan{}},
-			{Name: "metadata", Plan: &format.Plan{Metadata: meta}},
-			{Name: "wide", Plan: &widened, Codec: wide},
-			{Name: "blocks", Plan: blocks},
+			{Name: "small", Schema: small},
+			{Name: "long", Schema: long},
+			{Name: "empty", Schema: &schema.Schema{}},
+			{Name: "metadata", Schema: &schema.Schema{Metadata: meta}},
+			{Name: "wide", Schema: &widened, Codec: wide},
+			{Name: "blocks", Schema: blocks},
 		},
 		Files: foreignFiles(),
 		Exempt: map[string]string{

@@ -128,20 +128,20 @@
 // is negative, or an int64 if these are too small; a float64 becomes a float32 if that is
 // exact; a json.Number becomes one of these or a uint64. A JSON array becomes an array of
 // string, of bool, of int32 (or int64, or uint64), or of float32 (or float64) if an
-// element has a point or an exponent; an empty array becomes one of int32. In the plan of
-// a GGUF file (format.PlanOf), unchanged entries keep their type and bytes. Objects, null,
+// element has a point or an exponent; an empty array becomes one of int32. In the schema of
+// a GGUF file (format.Model.Schema), unchanged entries keep their type and bytes. Objects, null,
 // arrays with elements of several types, and duplicate keys cannot be stored.
 //
 // # Writing
 //
-// The writer makes files of version 3, with tensors in the order of the plan and padding
+// The writer makes files of version 3, with tensors in the order of the schema and padding
 // after each, including the last. The format cannot hold other dtypes (uint8, bool,
 // float8), more than 4 dims, quantization parameters or a graph; the
 // error lists all of these. Tensors with an Encoding of this package are written as
 // they are, so files with quantized tensors can be copied. tensor.Quantize and
 // package convert can quantize tensors to Q8_0.
 //
-// The alignment is format.WriteOptions.Storage.Align if set, else that of the plan's metadata, else 32.
+// The alignment is format.WriteOptions.Storage.Align if set, else that of the schema's metadata, else 32.
 //
 // The format has no checksums. Verify checks that the structure has not changed since the file
 // was opened, and reads all data.

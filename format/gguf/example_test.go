@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/gguf"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -27,8 +27,8 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	w, err := gguf.Create(path, &format.Plan{
-		Metadata: format.Metadata{
+	w, err := gguf.Create(path, &schema.Schema{
+		Metadata: schema.Metadata{
 			{Key: "tokenizer.ggml.tokens", Value: []string{"<s>", "a", "b"}},
 			{Key: "llama.block_count", Value: 32},                       // a uint32, as llama.cpp has it
 			{Key: "llama.rope.freq_base", Value: gguf.Float64(10000.5)}, // a float64, not a float32

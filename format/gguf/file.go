@@ -2,6 +2,7 @@ package gguf
 
 import (
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/internal/wire"
 )
@@ -35,9 +36,9 @@ func (f *parsed) File(m *format.Model) *File { return &File{m, f} }
 // Typed returns the metadata with the types in the file: uint8 to uint64, int8 to
 // int32, [Int64], float32, [Float64], bool, string, and for arrays slices of uint8 to
 // uint64, int8 to int64, float32, float64, bool and string; arrays of arrays are
-// []any. Writing a plan with these entries preserves the types. Values that do not
+// []any. Writing a schema with these entries preserves the types. Values that do not
 // fit Options.MaxMemory are ErrLimit.
-func (f *File) Typed() (m format.Metadata, err error) {
+func (f *File) Typed() (m schema.Metadata, err error) {
 	err = f.Do(func() (err error) {
 		if f.f != nil { // the model may be of another format
 			m, err = f.f.metadata(entry.typed)

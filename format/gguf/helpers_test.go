@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -138,8 +139,8 @@ func open(t testing.TB, b []byte) *File {
 	return f
 }
 
-// write returns the file of a plan.
-func write(t testing.TB, p *format.Plan, o *format.WriteOptions, data map[string][]byte) []byte {
+// write returns the file of a schema.
+func write(t testing.TB, p *schema.Schema, o *format.WriteOptions, data map[string][]byte) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	w, err := newWriter(&out, p, o)
@@ -181,8 +182,8 @@ func TestHeaderBytes(t *testing.T) {
 		tensors: []info{{name: "w", dims: []uint64{3, 2}, typ: 24, data: []byte{1, 2, 3, 4, 5, 6}}},
 	}
 	expect.Equal(t, []byte(want), f.bytes())
-	plan := &format.Plan{
-		Metadata: format.Metadata{{Key: "key", Value: int64(7)}, {Key: "l", Value: json.RawMessage("[-1, 2]")}},
+	plan := &schema.Schema{
+		Metadata: schema.Metadata{{Key: "key", Value: int64(7)}, {Key: "l", Value: json.RawMessage("[-1, 2]")}},
 		Tensors:  []tensor.Info{{Name: "w", DType: tensor.Int8, Shape: tensor.Shape{2, 3}}},
 	}
 	expect.Equal(t, []byte(want), write(t, plan, nil, map[string][]byte{"w": {1, 2, 3, 4, 5, 6}}))

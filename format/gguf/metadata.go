@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"math"
 
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/jsontext"
 	"github.com/weightmap/weightmap/internal/wire"
 )
@@ -21,11 +21,11 @@ type (
 
 // neutral returns the metadata with the types common to all formats. It is called on demand since
 // decoding a vocabulary takes longer than the rest of opening.
-func (f *parsed) neutral() (plan.Metadata, error) { return f.metadata(entry.neutral) }
+func (f *parsed) neutral() (schema.Metadata, error) { return f.metadata(entry.neutral) }
 
 // metadata returns the entries of the model, with their values as value returns
 // them, if the model may take the memory for that.
-func (f *parsed) metadata(value func(entry) any) (plan.Metadata, error) {
+func (f *parsed) metadata(value func(entry) any) (schema.Metadata, error) {
 	p := &f.parts[0]
 	if p.count == 0 {
 		return nil, nil
@@ -35,11 +35,11 @@ func (f *parsed) metadata(value func(entry) any) (plan.Metadata, error) {
 		return nil, wire.Error(formatName, "metadata", headerSize, err)
 	}
 	defer f.opts.Memory.Release(room)
-	m := make(plan.Metadata, 0, p.count)
+	m := make(schema.Metadata, 0, p.count)
 	for e := range entries(p.meta) {
 		// The metadata of a whole model does not tell how it was split.
 		if len(f.parts) == 1 || !isSplitKey(string(e.key)) {
-			m = append(m, plan.Entry{Key: string(e.key), Value: value(e)})
+			m = append(m, schema.Entry{Key: string(e.key), Value: value(e)})
 		}
 	}
 	return m, nil
@@ -77,7 +77,7 @@ const (
 func (e entry) neutral() any {
 	d := whole(e.value)
 	if e.typ != typeArray {
-		return plan.Number(d.value(e.typ))
+		return schema.Number(d.value(e.typ))
 	}
 	w := jsontext.Writer{Replace: true, B: make([]byte, 0, len(e.value))}
 	d.json(&w, e.typ)
@@ -87,7 +87,7 @@ func (e entry) neutral() any {
 // json writes the next value.
 func (d *decoder) json(w *jsontext.Writer, t valueType) {
 	if t != typeArray {
-		w.Value(plan.Number(d.value(t)))
+		w.Value(schema.Number(d.value(t)))
 		return
 	}
 	elem, n := d.list()
@@ -157,12 +157,12 @@ func elements[T any](n uint64, next func() T) []T {
 
 // native returns the metadata of the model with the types that they have in the
 // file. A copy within the format keeps these.
-func (f *parsed) native() (*plan.Native, error) {
-	return &plan.Native{Format: formatName, Raw: f.parts[0].meta}, nil
+func (f *parsed) native() (*schema.Native, error) {
+	return &schema.Native{Format: formatName, Raw: f.parts[0].meta}, nil
 }
 
 // originals returns the entries of the file that is copied, by key.
-func originals(p *plan.Plan) map[string]entry {
+func originals(p *schema.Schema) map[string]entry {
 	if p.Native == nil || p.Native.Format != formatName {
 		return nil
 	}
@@ -175,7 +175,7 @@ func originals(p *plan.Plan) map[string]entry {
 	return all
 }
 
-// unchanged reports whether a value of a plan is what neutral returns, type and value. The zero entry
+// unchanged reports whether a value of a schema is what neutral returns, type and value. The zero entry
 // is none.
 func (e entry) unchanged(v any) bool {
 	if e.key == nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -63,11 +64,11 @@ var values = []struct {
 
 func TestMetadata(t *testing.T) {
 	f := fields{magic: "GGUF", version: 3}
-	var neutral, typed format.Metadata
+	var neutral, typed schema.Metadata
 	for _, v := range values {
 		f.entries = append(f.entries, kv{v.name, v.typ, v.value})
-		neutral = append(neutral, format.Entry{Key: v.name, Value: v.neutral})
-		typed = append(typed, format.Entry{Key: v.name, Value: v.typed})
+		neutral = append(neutral, schema.Entry{Key: v.name, Value: v.neutral})
+		typed = append(typed, schema.Entry{Key: v.name, Value: v.typed})
 	}
 	m := open(t, f.bytes())
 	expect.Equal(t, neutral, expect.Got(t, m.Metadata))
@@ -76,7 +77,7 @@ func TestMetadata(t *testing.T) {
 		t.Errorf("%s, %v", b, err)
 	}
 	// Typed values write the file again.
-	expect.Equal(t, f.bytes(), write(t, &format.Plan{Metadata: typed}, nil, nil))
+	expect.Equal(t, f.bytes(), write(t, &schema.Schema{Metadata: typed}, nil, nil))
 	m.Close()
 	expect.Refused(t, format.ErrClosed, "Typed after Close")(m.Typed())
 	expect.Refused(t, format.ErrClosed, "Metadata after Close")(m.Metadata())
@@ -112,7 +113,7 @@ func TestMetadataTypes(t *testing.T) {
 		{json.RawMessage(`[[1],["a"],[]]`), []any{[]int32{1}, []string{"a"}, []int32{}}},
 		{json.RawMessage(`5`), uint32(5)},
 	} {
-		m := open(t, write(t, &format.Plan{Metadata: format.Metadata{{Key: "k", Value: c.value}}}, nil, nil))
+		m := open(t, write(t, &schema.Schema{Metadata: schema.Metadata{{Key: "k", Value: c.value}}}, nil, nil))
 		if got, _ := expect.Got(t, m.Typed).Get("k"); cmp.Diff(c.want, got) != "" {
 			t.Errorf("%T %v is read as %T %v", c.value, c.value, got, got)
 		}
@@ -126,8 +127,8 @@ func TestLosses(t *testing.T) {
 	for range maxDepth {
 		nine = []any{nine}
 	}
-	plan := &format.Plan{
-		Metadata: format.Metadata{
+	plan := &schema.Schema{
+		Metadata: schema.Metadata{
 			{Key: "null", Value: nil},
 			{Key: "object", Value: json.RawMessage(`{"a": 1}`)},
 			{Key: "mixed", Value: json.RawMessage(`[1, "a"]`)},
@@ -158,11 +159,11 @@ func TestLosses(t *testing.T) {
 			{Name: "e", Encoding: &tensor.Encoding{Name: "Q4_0", BlockElems: 16, BlockBytes: 10}, Shape: tensor.Shape{16}},
 			{Name: "fine", DType: tensor.Float32, Shape: tensor.Shape{}},
 		},
-		Graph: &format.Graph{Name: "g"},
+		Graph: &schema.Graph{Name: "g"},
 	}
 	expect.Refused(t, format.ErrUnsupported, "too deep")(chosen(json.RawMessage(deep)))
 	_, err := newWriter(io.Discard, plan, nil)
-	var e *format.LossError
+	var e *schema.LossError
 	if !errors.As(err, &e) {
 		t.Fatal(err)
 	}
@@ -178,13 +179,13 @@ func TestLosses(t *testing.T) {
 	expect.Equal(t, want, got)
 	plan.Tensors = plan.Tensors[5:]
 	b := write(t, plan, &format.WriteOptions{AcceptLoss: []string{"metadata", "graph"}}, map[string][]byte{"fine": floats(1)})
-	expect.Equal(t, format.Metadata{{Key: "fine", Value: "x"}}, expect.Got(t, open(t, b).Metadata))
+	expect.Equal(t, schema.Metadata{{Key: "fine", Value: "x"}}, expect.Got(t, open(t, b).Metadata))
 }
 
 // TestAlignment writes with each way of saying it.
 func TestAlignment(t *testing.T) {
 	for _, c := range []struct {
-		meta   format.Metadata
+		meta   schema.Metadata
 		option int64
 		want   int64
 		entry  any
@@ -192,11 +193,11 @@ func TestAlignment(t *testing.T) {
 		{nil, 0, 32, nil},
 		{nil, 32, 32, nil},
 		{nil, 64, 64, int64(64)},
-		{format.Metadata{{Key: "a", Value: "b"}, {Key: "general.alignment", Value: int64(16)}}, 0, 16, int64(16)},
-		{format.Metadata{{Key: "general.alignment", Value: uint32(4096)}}, 0, 4096, int64(4096)},
-		{format.Metadata{{Key: "general.alignment", Value: int64(16)}}, 8, 8, int64(8)},
+		{schema.Metadata{{Key: "a", Value: "b"}, {Key: "general.alignment", Value: int64(16)}}, 0, 16, int64(16)},
+		{schema.Metadata{{Key: "general.alignment", Value: uint32(4096)}}, 0, 4096, int64(4096)},
+		{schema.Metadata{{Key: "general.alignment", Value: int64(16)}}, 8, 8, int64(8)},
 	} {
-		plan := &format.Plan{Metadata: c.meta, Tensors: []tensor.Info{
+		plan := &schema.Schema{Metadata: c.meta, Tensors: []tensor.Info{
 			{Name: "a", DType: tensor.Int8, Shape: tensor.Shape{3}}, {Name: "b", DType: tensor.Int8, Shape: tensor.Shape{1}},
 		}}
 		b := write(t, plan, &format.WriteOptions{Storage: format.Storage{Align: c.option}}, map[string][]byte{"a": {1, 2, 3}, "b": {4}})
@@ -211,7 +212,7 @@ func TestAlignment(t *testing.T) {
 		expect.Equal(t, map[string][]byte{"a": {1, 2, 3}, "b": {4}}, dataOf(t, m))
 	}
 	for _, bad := range []int64{1, 4, 33, 1<<32 - 1, 1 << 32, 1 << 40, -8} {
-		expect.Refused(t, format.ErrOption, bad)(newWriter(io.Discard, &format.Plan{}, &format.WriteOptions{Storage: format.Storage{Align: bad}}))
+		expect.Refused(t, format.ErrOption, bad)(newWriter(io.Discard, &schema.Schema{}, &format.WriteOptions{Storage: format.Storage{Align: bad}}))
 	}
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
 	_ "github.com/weightmap/weightmap/format/onnx"
-	"github.com/weightmap/weightmap/format/plan"
 	_ "github.com/weightmap/weightmap/format/safetensors"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	_ "github.com/weightmap/weightmap/mag"
 	"github.com/weightmap/weightmap/tensor"
@@ -52,22 +52,22 @@ func TestCopy(t *testing.T) {
 	}
 }
 
-// TestCopyChanged: what changed in a plan is written as it is there, what did not as it was in the file, and
+// TestCopyChanged: what changed in a schema is written as it is there, what did not as it was in the file, and
 // a Native that no file has is of no use.
 func TestCopyChanged(t *testing.T) {
 	f := fields{magic: "GGUF", version: 3, entries: []kv{
 		{"same", 0, []byte{7}}, {"other", 0, []byte{7}}, {"list", 9, arr(0, []byte{1})}, {"nan", 6, le32(0x7fc00001)},
 	}}
 	m := open(t, f.bytes())
-	p, err := format.PlanOf(m.Model)
+	p, err := m.Schema()
 	expect.OK(t, err)
 	p.Metadata[1].Value, p.Metadata[2].Value = int64(8), json.RawMessage("[2]")
 	again := open(t, write(t, p, nil, nil))
-	want := format.Metadata{{Key: "same", Value: uint8(7)}, {Key: "other", Value: uint32(8)}, {Key: "list", Value: []int32{2}}}
+	want := schema.Metadata{{Key: "same", Value: uint8(7)}, {Key: "other", Value: uint32(8)}, {Key: "list", Value: []int32{2}}}
 	expect.Equal(t, want, expect.Got(t, again.Typed)[:3])
 	whole := p.Native.Raw
 	for n := range len(whole) {
-		p.Native = &plan.Native{Format: formatName, Raw: whole[:n]}
+		p.Native = &schema.Native{Format: formatName, Raw: whole[:n]}
 		open(t, write(t, p, nil, nil)).Close()
 	}
 	p.Tensors = []tensor.Info{{Name: "t", Shape: tensor.Shape{3}, Encoding: &tensor.Encoding{Name: "type 99"}}}
@@ -97,8 +97,8 @@ func TestArraysLimited(t *testing.T) {
 			}
 			typed, err := m.Typed()
 			meta, neutral := m.Metadata()
-			_, plan := format.PlanOf(m.Model)
-			for what, err := range map[string]error{"Typed": err, "Metadata": neutral, "PlanOf": plan} {
+			_, plan := m.Schema()
+			for what, err := range map[string]error{"Typed": err, "Metadata": neutral, "Schema": plan} {
 				expect.Refused(t, want, what)(nil, err)
 			}
 			if tt.room != (len(typed) == 1) || tt.room != (len(meta) == 1) {

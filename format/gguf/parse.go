@@ -13,6 +13,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/wire"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 // parsed is an open file, or the files of a split model.
@@ -140,7 +141,7 @@ func checkAlign(n uint32) error {
 
 // named adds the name of an entry or a tensor to an error.
 func named(err error, what string, name []byte) error {
-	if e, ok := err.(*format.Error); ok {
+	if e, ok := err.(*tensor.Error); ok {
 		err = wire.Error(e.Format, e.Field, e.Offset, fmt.Errorf("%w (%s %q)", e.Err, what, name))
 	}
 	return err

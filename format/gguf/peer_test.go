@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -35,8 +36,8 @@ func huggingFace(t *testing.T, script, path string) []byte {
 // and quantized tensors, all types of metadata, another alignment.
 func TestHuggingFace(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "m.gguf")
-	plan := &format.Plan{
-		Metadata: format.Metadata{
+	plan := &schema.Schema{
+		Metadata: schema.Metadata{
 			{Key: "general.architecture", Value: "llama"}, {Key: "u8", Value: uint8(200)}, {Key: "i8", Value: int8(-3)},
 			{Key: "u16", Value: uint16(65535)}, {Key: "i16", Value: int16(-300)}, {Key: "u32", Value: int64(7)}, {Key: "i32", Value: int64(-7)},
 			{Key: "f32", Value: 0.5}, {Key: "yes", Value: true}, {Key: "u64", Value: uint64(1 << 40)}, {Key: "i64", Value: Int64(-1)},
@@ -104,7 +105,7 @@ func TestHuggingFace(t *testing.T) {
 // TestHuggingFaceShards has that reader find all parts that we write by the first.
 func TestHuggingFaceShards(t *testing.T) {
 	dir := t.TempDir()
-	plan := &format.Plan{Metadata: format.Metadata{{Key: "general.architecture", Value: "llama"}}}
+	plan := &schema.Schema{Metadata: schema.Metadata{{Key: "general.architecture", Value: "llama"}}}
 	for _, name := range []string{"a", "b", "c"} {
 		plan.Tensors = append(plan.Tensors, tensor.Info{Name: name, DType: tensor.Float32, Shape: tensor.Shape{2}})
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 )
 
 // fileFormat is the driver.
@@ -33,13 +33,13 @@ func (fileFormat) Detect(head []byte, _ int64) bool { return bytes.HasPrefix(hea
 func takeValue(v any) any {
 	switch v.(type) {
 	case int, uint, uintptr:
-		return plan.Number(v)
+		return schema.Number(v)
 	}
 	return v
 }
 
 // Configure implements driver.Configurable.
-func (d fileFormat) Configure(own any, s *plan.Storage) (driver.Driver, error) {
+func (d fileFormat) Configure(own any, s *driver.Storage) (driver.Driver, error) {
 	d, err := driver.OwnOptions(formatName, own, d, nil)
 	if err == nil && s.Align != 0 {
 		d.align = uint32(min(s.Align, 1<<32-1)) // no power of two

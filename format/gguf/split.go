@@ -11,7 +11,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/internal/shardname"
 	"github.com/weightmap/weightmap/internal/wire"
@@ -160,22 +160,24 @@ func (fileFormat) Places(path string) contract.Places {
 
 // Split implements contract.Splitter, with metadata as gguf-split has it: the first part has that of the model, and all
 // say which part they are.
-func (fileFormat) Split(parts []*plan.Plan) {
-	meta := slices.DeleteFunc(parts[0].Metadata, func(e plan.Entry) bool { return isSplitKey(e.Key) })
+func (fileFormat) Split(parts []*schema.Schema) {
+	meta := slices.DeleteFunc(parts[0].Metadata, func(e schema.Entry) bool { return isSplitKey(e.Key) })
 	total := 0
 	for _, p := range parts {
 		meta = withQuantVersion(meta, p.Tensors)
 		total += len(p.Tensors)
 	}
 	for i, p := range parts {
-		p.Metadata = append(slices.Clip(meta), plan.Entry{Key: fileKeys[splitNo], Value: uint16(i)},
-			plan.Entry{Key: fileKeys[splitCount], Value: uint16(len(parts))}, plan.Entry{Key: fileKeys[splitTensors], Value: int32(total)})
+		p.Metadata = append(slices.Clip(meta), schema.Entry{Key: fileKeys[splitNo], Value: uint16(i)},
+			schema.Entry{Key: fileKeys[splitCount], Value: uint16(len(parts))}, schema.Entry{Key: fileKeys[splitTensors], Value: int32(total)})
 		meta = nil
 	}
 }
 
 // Index implements contract.Splitter. The format has none.
-func (fileFormat) Index([]*plan.Plan, []string) ([]byte, error) { return nil, format.ErrUnsupported }
+func (fileFormat) Index([]*schema.Schema, []string) ([]byte, error) {
+	return nil, format.ErrUnsupported
+}
 
 // Listed implements contract.Splitter.
 func (fileFormat) Listed([]byte) ([]string, error) { return nil, format.ErrUnsupported }

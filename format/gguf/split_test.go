@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
 )
@@ -42,9 +43,9 @@ func TestSplit(t *testing.T) {
 	if len(m.f.parts) != 3 || m.Len() != 4 || m.Notes() != nil || m.f.parts[0].align != 32 {
 		t.Errorf("%d parts, %d tensors, %q", len(m.f.parts), m.Len(), m.Notes())
 	}
-	expect.Equal(t, format.Metadata{{Key: "general.name", Value: "split"}}, expect.Got(t, m.Metadata))
+	expect.Equal(t, schema.Metadata{{Key: "general.name", Value: "split"}}, expect.Got(t, m.Metadata))
 	// The copy is one file.
-	plan, err := format.PlanOf(m.Model)
+	plan, err := m.Schema()
 	expect.OK(t, err)
 	want := dataOf(t, m)
 	one := open(t, write(t, plan, nil, want))

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 )
 
@@ -82,7 +82,7 @@ func appendValue(b []byte, v any, depth int) (_ []byte, err error) {
 	t := slices.Index(typeNames[:], name)
 	switch {
 	case t < 0 || !isList && (t == int(typeArray) || depth > 1):
-		return nil, fmt.Errorf("%w: a value of type %s", format.ErrUnsupported, plan.TypeName(v))
+		return nil, fmt.Errorf("%w: a value of type %s", format.ErrUnsupported, schema.TypeName(v))
 	case depth > maxDepth:
 		return nil, errDeep
 	}

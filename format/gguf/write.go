@@ -8,38 +8,38 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
 
 // Create starts writing a file of version 3 to path. The data goes to a temporary file
-// that Close renames. Nil options work. If GGUF cannot hold all of the plan, Create
+// that Close renames. Nil options work. If GGUF cannot hold all of the schema, Create
 // returns a [format.LossError], unless the options accept the losses.
-func Create(path string, p *format.Plan, o *format.WriteOptions) (*format.Writer, error) {
+func Create(path string, p *schema.Schema, o *format.WriteOptions) (*format.Writer, error) {
 	return codec.Create(path, p, o)
 }
 
 // Losses implements driver.Lossy.
-func (d fileFormat) Losses(p *plan.Plan, _ *plan.WriteOptions, l *plan.LossList) {
+func (d fileFormat) Losses(p *schema.Schema, _ *driver.WriteOptions, l *schema.LossList) {
 	l.AllQuantization(p, "GGUF has no quantization parameters next to the data")
 	l.AnyGraph(p, "GGUF has no graph")
 	was := originals(p)
-	l.UniqueMetadata(p, func(_ int, e plan.Entry) error { return checkEntry(e, was) })
+	l.UniqueMetadata(p, func(_ int, e schema.Entry) error { return checkEntry(e, was) })
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
 		if _, ok := codeOf(t); !ok {
-			l.Fixed(plan.LossDType, t.Name, fmt.Errorf("%w: %s elements (GGUF has float16, bfloat16, float32, float64, int8 to int64, and its blocks)", format.ErrUnsupported, t.TypeName()))
+			l.Fixed(schema.LossDType, t.Name, fmt.Errorf("%w: %s elements (GGUF has float16, bfloat16, float32, float64, int8 to int64, and its blocks)", format.ErrUnsupported, t.TypeName()))
 		}
 		if len(t.Shape) > maxRank {
-			l.Fixed(plan.LossShape, t.Name, fmt.Errorf("%w: shape %v has more than %d dims", format.ErrUnsupported, t.Shape, maxRank))
+			l.Fixed(schema.LossShape, t.Name, fmt.Errorf("%w: shape %v has more than %d dims", format.ErrUnsupported, t.Shape, maxRank))
 		}
 	}
 	_, align := d.aligned(p.Metadata)
 	loose := looseTensors(p.Tensors, align)
 	for _, i := range loose[:max(0, len(loose)-1)] {
 		t := &p.Tensors[i]
-		l.Fixed(plan.LossDType, t.Name, fmt.Errorf("%w: the size of %s elements is not known, so the tensor ends where the next one begins, at a multiple of %d: its %d bytes would be read as more",
+		l.Fixed(schema.LossDType, t.Name, fmt.Errorf("%w: the size of %s elements is not known, so the tensor ends where the next one begins, at a multiple of %d: its %d bytes would be read as more",
 			format.ErrUnsupported, t.TypeName(), align, t.Size))
 	}
 }
@@ -58,7 +58,7 @@ func looseTensors(tensors []tensor.Info, align int64) []int {
 }
 
 // checkEntry returns an error for an entry that would not be read back unchanged.
-func checkEntry(e plan.Entry, was map[string]entry) error {
+func checkEntry(e schema.Entry, was map[string]entry) error {
 	if err := tensor.CheckName(e.Key); err != nil {
 		return fmt.Errorf("%w as a metadata key", err)
 	}
@@ -74,7 +74,7 @@ func checkEntry(e plan.Entry, was map[string]entry) error {
 }
 
 // appendEntry appends type and value of an entry: as they were in the file that is copied, if unchanged.
-func appendEntry(b []byte, e plan.Entry, was map[string]entry) ([]byte, error) {
+func appendEntry(b []byte, e schema.Entry, was map[string]entry) ([]byte, error) {
 	if old := was[e.Key]; old.unchanged(e.Value) {
 		return append(binary.LittleEndian.AppendUint32(b, uint32(old.typ)), old.value...), nil
 	}
@@ -102,14 +102,14 @@ func plannedAlign(v any) (uint32, error) {
 }
 
 // aligned decides the alignment, and returns the metadata that say so.
-func (d fileFormat) aligned(meta plan.Metadata) (plan.Metadata, int64) {
+func (d fileFormat) aligned(meta schema.Metadata) (schema.Metadata, int64) {
 	n := d.align
-	i := slices.IndexFunc(meta, func(e plan.Entry) bool { return e.Key == keyAlignment })
+	i := slices.IndexFunc(meta, func(e schema.Entry) bool { return e.Key == keyAlignment })
 	if i >= 0 && n == 0 {
 		n, _ = plannedAlign(meta[i].Value) // Losses has checked it
 	}
 	n = cmp.Or(n, defaultAlign)
-	e := plan.Entry{Key: keyAlignment, Value: n}
+	e := schema.Entry{Key: keyAlignment, Value: n}
 	switch {
 	case i >= 0:
 		meta = slices.Clone(meta)
@@ -121,7 +121,7 @@ func (d fileFormat) aligned(meta plan.Metadata) (plan.Metadata, int64) {
 }
 
 // Layout implements driver.Layouter.
-func (d fileFormat) Layout(p *plan.Plan, _ *plan.WriteOptions) (*driver.Layout, error) {
+func (d fileFormat) Layout(p *schema.Schema, _ *driver.WriteOptions) (*driver.Layout, error) {
 	meta, align := d.aligned(p.Metadata)
 	if no, _ := meta.Get(fileKeys[splitNo]); no == nil || no == uint16(0) { // the first part says it for all
 		meta = withQuantVersion(meta, p.Tensors)
@@ -176,9 +176,9 @@ func placeTensors(tensors []tensor.Info, offsets []int64, align int64) int64 {
 }
 
 // withQuantVersion adds the version of the blocks where there are some and the metadata do not say.
-func withQuantVersion(meta plan.Metadata, tensors []tensor.Info) plan.Metadata {
+func withQuantVersion(meta schema.Metadata, tensors []tensor.Info) schema.Metadata {
 	if _, has := meta.Get(keyQuantVersion); has || !slices.ContainsFunc(tensors, func(t tensor.Info) bool { return t.Encoding == q8_0 }) {
 		return meta
 	}
-	return append(slices.Clip(meta), plan.Entry{Key: keyQuantVersion, Value: uint32(2)})
+	return append(slices.Clip(meta), schema.Entry{Key: keyQuantVersion, Value: uint32(2)})
 }

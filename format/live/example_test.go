@@ -11,6 +11,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 	_ "github.com/weightmap/weightmap/format/all"
 	"github.com/weightmap/weightmap/format/live"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -83,7 +84,7 @@ func examplePath() string {
 // write puts a model of four equal numbers at path, or of more.
 func write(path string, numbers ...uint8) {
 	data := bytes.Repeat(numbers, 4)
-	plan := &format.Plan{Tensors: []tensor.Info{{Name: "fc.weight", DType: tensor.Uint8, Shape: tensor.Shape{int64(len(data))}}}}
+	plan := &schema.Schema{Tensors: []tensor.Info{{Name: "fc.weight", DType: tensor.Uint8, Shape: tensor.Shape{int64(len(data))}}}}
 	w, err := format.Create("mag", path, plan, &format.WriteOptions{NoSync: true, Storage: format.Storage{Extended: true}})
 	if err == nil {
 		err = w.WriteTensor("fc.weight", bytes.NewReader(data))

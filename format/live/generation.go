@@ -10,6 +10,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/stripes"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 // generation is a model that is or was current. It is closed once, after it was retired and its last
@@ -140,7 +141,7 @@ func (l *Lease) Generation() uint64 { return l.held().number }
 // error is ErrClosed.
 func (l *Lease) Intact() error {
 	if l.g == nil {
-		return &format.Error{Offset: -1, Err: format.ErrClosed}
+		return &tensor.Error{Offset: -1, Err: format.ErrClosed}
 	}
 	if l.g.shared() && l.g.id.change(look(l.g.id.paths)) == overwritten {
 		return l.g.h.fail(ErrOverwritten)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 // Options changes how generations are loaded. Nil and the zero value work.
@@ -121,7 +122,7 @@ func (h *Handle) Close() error {
 }
 
 // fail adds the path to an error.
-func (h *Handle) fail(err error) error { return &format.Error{Path: h.path, Offset: -1, Err: err} }
+func (h *Handle) fail(err error) error { return &tensor.Error{Path: h.path, Offset: -1, Err: err} }
 
 func (h *Handle) errClosed() error { return h.fail(format.ErrClosed) }
 

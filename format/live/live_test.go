@@ -21,6 +21,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 	_ "github.com/weightmap/weightmap/format/all"
 	"github.com/weightmap/weightmap/format/convert"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/internal/testhost"
@@ -66,7 +67,7 @@ func writeModel(t testing.TB, name, path string, m model) {
 		m.elements = elements
 	}
 	info := tensor.Info{DType: tensor.Float32, Shape: tensor.Shape{int64(m.elements)}}
-	p := &format.Plan{}
+	p := &schema.Schema{}
 	for _, info.Name = range []string{"0", "1"} {
 		p.Tensors = append(p.Tensors, info)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/tensor"
@@ -16,8 +17,8 @@ import (
 // fake is a format with one file.
 type fake struct {
 	parts  []part
-	meta   format.Metadata
-	signed *format.Signature
+	meta   schema.Metadata
+	signed *schema.Signature
 	state  driver.SignatureState
 	sums   []driver.Sum
 	data   []driver.Digest // by tensor; may be nil
@@ -52,7 +53,7 @@ func (f *fake) Parse(_ driver.Source, x *driver.Index, _ *driver.Options) (*driv
 		x.Add(in)
 	}
 	return &driver.Parsed{
-		LazyMetadata: func() (format.Metadata, error) { return f.meta, nil },
+		LazyMetadata: func() (schema.Metadata, error) { return f.meta, nil },
 		Signature:    f.signed, Load: f.Load, Sums: f.Sums, TensorSum: f.TensorSum,
 		Authenticate: func(driver.Verification) error { return nil },
 	}, nil
@@ -86,7 +87,7 @@ func newFake(t *testing.T, parts ...part) (*Model, *fake) {
 			file = append(file, p.data...)
 		}
 	}
-	f := &fake{parts: parts, signed: new(format.Signature)}
+	f := &fake{parts: parts, signed: new(schema.Signature)}
 	m, err := format.With(f).OpenBytes(file, nil)
 	expect.OK(t, err)
 	if m.Len() != len(parts) {

@@ -19,6 +19,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -237,7 +238,7 @@ func testSample(t *testing.T, play func(args []string) string) {
 	const offset = 4096 + 4
 	want := []float32{1, -2.5, 0.1, 65504, 3e-8, math.MaxFloat32, math.SmallestNonzeroFloat32, float32(math.Inf(-1)), 0, 123456.79}
 	data := floats(want...)
-	plan := &format.Plan{Tensors: []tensor.Info{{Name: "fc.weight", DType: tensor.Float32, Shape: tensor.Shape{2, 5}}}}
+	plan := &schema.Schema{Tensors: []tensor.Info{{Name: "fc.weight", DType: tensor.Float32, Shape: tensor.Shape{2, 5}}}}
 	file := written(t, "mobi", plan, &format.WriteOptions{KeepNames: true}, data)
 	body := append(append(bytes.Repeat([]byte{0xaa}, offset), file...), 0xbb)
 	path := save(t, "base.apk", body)

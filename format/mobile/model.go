@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 	"github.com/weightmap/weightmap/internal/wire"
 )
@@ -79,7 +80,7 @@ func (m *Model) Name() string {
 }
 
 // plan returns the metadata and the graph, with the names that the tensors had.
-func (m *Model) plan() (*format.Plan, error) {
+func (m *Model) plan() (*schema.Schema, error) {
 	if len(m.names.ids) > 0 {
 		p, err := formerPlan(m.m)
 		if err != nil {
@@ -95,7 +96,7 @@ func (m *Model) plan() (*format.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &format.Plan{Metadata: meta, Graph: graph}, m.open()
+	return &schema.Schema{Metadata: meta, Graph: graph}, m.open()
 }
 
 // text returns the JSON of a part of the model.
@@ -234,8 +235,8 @@ func (n names) of(id string) string { return cmp.Or(n.byID[id], id) }
 func (n names) id(name string) string { return cmp.Or(n.ids[name], name) }
 
 // formerPlan describes the model with the names it had.
-func formerPlan(m *format.Model) (*format.Plan, error) {
-	p, err := format.PlanOf(m)
+func formerPlan(m *format.Model) (*schema.Schema, error) {
+	p, err := m.Schema()
 	if err == nil {
 		err = m.RestoreNames(p)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/tensor"
@@ -66,7 +67,7 @@ func sample(t *testing.T) (file []byte, want description) {
 			{Name: "ids", DType: "int32", Shape: []int64{5}, Len: 5, ByteSize: 20, ZeroCopy: memory.LittleEndian, Data: ramp(20)},
 		},
 	}
-	plan := &format.Plan{Metadata: format.Metadata{{Key: "epoch", Value: int64(3)}}}
+	plan := &schema.Schema{Metadata: schema.Metadata{{Key: "epoch", Value: int64(3)}}}
 	for _, x := range want.Tensors {
 		dtype, _ := tensor.ParseDType(x.DType)
 		plan.Tensors = append(plan.Tensors, tensor.Info{Name: x.Name, DType: dtype, Shape: x.Shape})
@@ -79,7 +80,7 @@ func sample(t *testing.T) (file []byte, want description) {
 }
 
 // written returns a file of a format, with the data of each tensor.
-func written(t *testing.T, name string, plan *format.Plan, o *format.WriteOptions, data ...[]byte) []byte {
+func written(t *testing.T, name string, plan *schema.Schema, o *format.WriteOptions, data ...[]byte) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	w, err := format.NewWriter(name, &out, plan, o)
@@ -180,16 +181,16 @@ func TestOpenErrors(t *testing.T) {
 func TestName(t *testing.T) {
 	for _, test := range []struct {
 		name string
-		meta format.Metadata
+		meta schema.Metadata
 		want string
 	}{
 		{"none", nil, ""},
-		{"mobi", format.Metadata{{Key: "name", Value: "mnist"}}, "mnist"},
-		{"mle", format.Metadata{{Key: "epoch", Value: int64(1)}, {Key: "model_name", Value: "iris"}}, "iris"},
-		{"wia", format.Metadata{{Key: "model_info", Value: json.RawMessage(`{"name": "resnet", "version": "1.0.0"}`)}}, "resnet"},
-		{"not a text", format.Metadata{{Key: "name", Value: int64(1)}}, ""},
-		{"not an object", format.Metadata{{Key: "model_info", Value: json.RawMessage(`[1]`)}}, ""},
-		{"not a text in an object", format.Metadata{{Key: "model_info", Value: json.RawMessage(`{"name": 1}`)}}, ""},
+		{"mobi", schema.Metadata{{Key: "name", Value: "mnist"}}, "mnist"},
+		{"mle", schema.Metadata{{Key: "epoch", Value: int64(1)}, {Key: "model_name", Value: "iris"}}, "iris"},
+		{"wia", schema.Metadata{{Key: "model_info", Value: json.RawMessage(`{"name": "resnet", "version": "1.0.0"}`)}}, "resnet"},
+		{"not a text", schema.Metadata{{Key: "name", Value: int64(1)}}, ""},
+		{"not an object", schema.Metadata{{Key: "model_info", Value: json.RawMessage(`[1]`)}}, ""},
+		{"not a text in an object", schema.Metadata{{Key: "model_info", Value: json.RawMessage(`{"name": 1}`)}}, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			m, f := newFake(t)
@@ -197,7 +198,7 @@ func TestName(t *testing.T) {
 			if got := m.Name(); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
-			f.meta = format.Metadata{{Key: "bad", Value: json.RawMessage(`{`)}}
+			f.meta = schema.Metadata{{Key: "bad", Value: json.RawMessage(`{`)}}
 			if _, err := m.MetadataJSON(); err == nil || !strings.Contains(err.Error(), "fake: metadata") {
 				t.Errorf("got %v, want an error that names format and field", err)
 			}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -123,7 +124,7 @@ func TestBadSignature(t *testing.T) {
 	var file bytes.Buffer
 	_, private, err := ed25519.GenerateKey(nil)
 	expect.OK(t, err)
-	w, err := format.NewWriter("mle", &file, &format.Plan{}, &format.WriteOptions{Storage: format.Storage{Signer: private}})
+	w, err := format.NewWriter("mle", &file, &schema.Schema{}, &format.WriteOptions{Storage: format.Storage{Signer: private}})
 	expect.OK(t, err)
 	expect.OK(t, w.Close())
 	r, err := openBytes(t, file.Bytes()).Verify(nil, nil)
@@ -168,7 +169,7 @@ func TestReport(t *testing.T) {
 	bare := driver.Sum{Name: "header"}
 	for _, test := range []struct {
 		name   string
-		signed *format.Signature
+		signed *schema.Signature
 		state  driver.SignatureState
 		sums   []driver.Sum
 		data   []driver.Digest
@@ -182,9 +183,9 @@ func TestReport(t *testing.T) {
 			answer{"ok, but nothing covers the header or the data of 2 tensors", false, []string{"", "a", "b", ""}, "", SignatureNone, ""}},
 		{"a section", nil, driver.Unsigned, []driver.Sum{bare}, data,
 			answer{"ok, but nothing covers the header", false, []string{"", ""}, "crc32", SignatureNone, ""}},
-		{"signed by anybody", &format.Signature{PublicKey: public}, driver.SignatureUnknown, nil, nil,
+		{"signed by anybody", &schema.Signature{PublicKey: public}, driver.SignatureUnknown, nil, nil,
 			answer{"ok, but nothing covers the data of 2 tensors", false, []string{"", "a", "b", ""}, "", SignatureUnchecked, print}},
-		{"signed by the trusted key", &format.Signature{}, driver.SignatureTrusted, nil, nil,
+		{"signed by the trusted key", &schema.Signature{}, driver.SignatureTrusted, nil, nil,
 			answer{"ok, but nothing covers the data of 2 tensors", false, []string{"", "a", "b", ""}, "", SignatureTrusted, print}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -220,7 +221,7 @@ func TestReport(t *testing.T) {
 
 func TestErrorCode(t *testing.T) {
 	wrapped := func(err error) error {
-		return &format.Error{Format: "mag", Offset: 8, Err: fmt.Errorf("%w: and more", err)}
+		return &tensor.Error{Format: "mag", Offset: 8, Err: fmt.Errorf("%w: and more", err)}
 	}
 	for _, test := range []struct {
 		err  error
@@ -250,25 +251,25 @@ func TestMobiNames(t *testing.T) {
 	info := func(name string) tensor.Info {
 		return tensor.Info{Name: name, DType: tensor.Float32, Shape: tensor.Shape{1, 256}}
 	}
-	x, y := format.FixedDims(1, 256), format.FixedDims(1, 1)
-	graph := func(weight string) *format.Graph {
-		return &format.Graph{
-			Inputs:  []format.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: x}},
-			Outputs: []format.ValueInfo{{Name: "y", DType: tensor.Float32, Dims: y}},
-			Nodes:   []format.Node{{Op: "FullyConnected", Inputs: []string{"x", weight}, Outputs: []string{"y"}}},
+	x, y := schema.FixedDims(1, 256), schema.FixedDims(1, 1)
+	graph := func(weight string) *schema.Graph {
+		return &schema.Graph{
+			Inputs:  []schema.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: x}},
+			Outputs: []schema.ValueInfo{{Name: "y", DType: tensor.Float32, Dims: y}},
+			Nodes:   []schema.Node{{Op: "FullyConnected", Inputs: []string{"x", weight}, Outputs: []string{"y"}}},
 		}
 	}
 	for _, test := range []struct {
 		name  string
-		plan  *format.Plan
+		plan  *schema.Schema
 		keep  bool
 		names []string
 		graph []string // the inputs of its node
 	}{
-		{"with a graph", &format.Plan{Tensors: []tensor.Info{info("fc.weight")}, Graph: graph("fc.weight")}, true,
+		{"with a graph", &schema.Schema{Tensors: []tensor.Info{info("fc.weight")}, Graph: graph("fc.weight")}, true,
 			[]string{"fc.weight"}, []string{"x", "fc.weight"}},
-		{"without a graph", &format.Plan{Tensors: []tensor.Info{info("b"), info("a")}}, true, []string{"b", "a"}, nil},
-		{"numbers", &format.Plan{Tensors: []tensor.Info{info("7")}, Graph: graph("7")}, false, []string{"7"}, []string{"x", "7"}},
+		{"without a graph", &schema.Schema{Tensors: []tensor.Info{info("b"), info("a")}}, true, []string{"b", "a"}, nil},
+		{"numbers", &schema.Schema{Tensors: []tensor.Info{info("7")}, Graph: graph("7")}, false, []string{"7"}, []string{"x", "7"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			o := &format.WriteOptions{KeepNames: test.keep, Storage: format.Storage{Compression: "gzip", Level: 9}}

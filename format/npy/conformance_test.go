@@ -4,8 +4,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/formattest"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/corpus"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -20,8 +20,8 @@ func dtypes() (list []tensor.DType) {
 	return list
 }
 
-func samplePlan(d tensor.DType, s tensor.Shape) *format.Plan {
-	return &format.Plan{Tensors: []tensor.Info{{Name: "array", DType: d, Shape: s}}}
+func samplePlan(d tensor.DType, s tensor.Shape) *schema.Schema {
+	return &schema.Schema{Tensors: []tensor.Info{{Name: "array", DType: d, Shape: s}}}
 }
 
 func TestConformanceFile(t *testing.T) {
@@ -33,17 +33,17 @@ func TestConformanceFile(t *testing.T) {
 	formattest.Run(t, formattest.Config{
 		Codec: fileCodec,
 		Samples: []formattest.Sample{
-			{Name: "float32", Plan: samplePlan(tensor.Float32, tensor.Shape{2, 3, 4, 5}), Structural: prefix},
-			{Name: "bool", Plan: samplePlan(tensor.Bool, tensor.Shape{7}), Structural: prefix},
-			{Name: "complex64", Plan: samplePlan(tensor.Complex64, tensor.Shape{2, 3}), Structural: prefix},
-			{Name: "scalar", Plan: samplePlan(tensor.Float64, tensor.Shape{}), Structural: prefix},
-			{Name: "empty", Plan: samplePlan(tensor.Int8, tensor.Shape{2, 0})},
-			{Name: "complex128", Plan: &format.Plan{Tensors: []tensor.Info{{Name: "array", Encoding: &complex128, Shape: tensor.Shape{2, 2}}}}, Structural: prefix},
+			{Name: "float32", Schema: samplePlan(tensor.Float32, tensor.Shape{2, 3, 4, 5}), Structural: prefix},
+			{Name: "bool", Schema: samplePlan(tensor.Bool, tensor.Shape{7}), Structural: prefix},
+			{Name: "complex64", Schema: samplePlan(tensor.Complex64, tensor.Shape{2, 3}), Structural: prefix},
+			{Name: "scalar", Schema: samplePlan(tensor.Float64, tensor.Shape{}), Structural: prefix},
+			{Name: "empty", Schema: samplePlan(tensor.Int8, tensor.Shape{2, 0})},
+			{Name: "complex128", Schema: &schema.Schema{Tensors: []tensor.Info{{Name: "array", Encoding: &complex128, Shape: tensor.Shape{2, 2}}}}, Structural: prefix},
 		},
 		Files: []formattest.File{
-			{Name: "Fortran", Bytes: npy(dict("|u1", "True", "(2, 3)"), []byte{0, 3, 1, 4, 2, 5}).bytes(), Plan: samplePlan(tensor.Uint8, tensor.Shape{2, 3}), Data: map[string][]byte{"array": ramp(6)}},
-			{Name: "big-endian", Bytes: npy(dict(">f4", "False", "(3,)"), bigFloats(0, 1, 2)).bytes(), Plan: samplePlan(tensor.Float32, tensor.Shape{3}), Data: map[string][]byte{"array": floats(3)}},
-			{Name: "misaligned", Bytes: npy(" "+dict("<f4", "False", "(2, 3)"), floats(6)).bytes(), Plan: samplePlan(tensor.Float32, tensor.Shape{2, 3}), Data: map[string][]byte{"array": floats(6)}},
+			{Name: "Fortran", Bytes: npy(dict("|u1", "True", "(2, 3)"), []byte{0, 3, 1, 4, 2, 5}).bytes(), Schema: samplePlan(tensor.Uint8, tensor.Shape{2, 3}), Data: map[string][]byte{"array": ramp(6)}},
+			{Name: "big-endian", Bytes: npy(dict(">f4", "False", "(3,)"), bigFloats(0, 1, 2)).bytes(), Schema: samplePlan(tensor.Float32, tensor.Shape{3}), Data: map[string][]byte{"array": floats(3)}},
+			{Name: "misaligned", Bytes: npy(" "+dict("<f4", "False", "(2, 3)"), floats(6)).bytes(), Schema: samplePlan(tensor.Float32, tensor.Shape{2, 3}), Data: map[string][]byte{"array": floats(6)}},
 		},
 		Exempt: map[string]string{
 			"Overlap":     "a file has one tensor",
@@ -52,7 +52,7 @@ func TestConformanceFile(t *testing.T) {
 		NamesFromPath: true,
 		ZeroCopy:      true,
 		Align:         alignment,
-		Scale: func(_ int, elems int64) *format.Plan {
+		Scale: func(_ int, elems int64) *schema.Schema {
 			return samplePlan(tensor.Float32, tensor.Shape{elems})
 		},
 	})
@@ -60,8 +60,8 @@ func TestConformanceFile(t *testing.T) {
 
 func TestConformanceArchive(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	small := formattest.RandomPlan(r, formattest.PlanOptions{DTypes: dtypes(), Tensors: 3})
-	long := formattest.RandomPlan(r, formattest.PlanOptions{DTypes: dtypes(), Tensors: 4, Name: formattest.LongName})
+	small := formattest.RandomSchema(r, formattest.SchemaOptions{DTypes: dtypes(), Tensors: 3})
+	long := formattest.RandomSchema(r, formattest.SchemaOptions{DTypes: dtypes(), Tensors: 4, Name: formattest.LongName})
 	mixed := archiveOf(
 		stored1("view", f32().bytes()), deflated1("packed", f32().bytes()),
 		stored1("big", npy(dict(">f4", "False", "(3,)"), bigFloats(0, 1, 2)).bytes()),
@@ -75,13 +75,13 @@ func TestConformanceArchive(t *testing.T) {
 		ZeroCopy: true,
 		Align:    alignment,
 		Samples: []formattest.Sample{
-			{Name: "small", Plan: small, Structural: formattest.Whole},
-			{Name: "long", Plan: long, Structural: formattest.Whole},
-			{Name: "empty", Plan: &format.Plan{}, Structural: formattest.Whole},
-			{Name: "one", Plan: samplePlan(tensor.Float32, tensor.Shape{2, 3}), Structural: formattest.Whole},
+			{Name: "small", Schema: small, Structural: formattest.Whole},
+			{Name: "long", Schema: long, Structural: formattest.Whole},
+			{Name: "empty", Schema: &schema.Schema{}, Structural: formattest.Whole},
+			{Name: "one", Schema: samplePlan(tensor.Float32, tensor.Shape{2, 3}), Structural: formattest.Whole},
 		},
 		Files: []formattest.File{
-			{Name: "mixed", Bytes: mixed.bytes(), Plan: &format.Plan{Tensors: []tensor.Info{float("view", 2, 3), float("packed", 2, 3), float("big", 3), float("both", 2, 2)}},
+			{Name: "mixed", Bytes: mixed.bytes(), Schema: &schema.Schema{Tensors: []tensor.Info{float("view", 2, 3), float("packed", 2, 3), float("big", 3), float("both", 2, 2)}},
 				Data: map[string][]byte{"view": floats(6), "packed": floats(6), "big": floats(3), "both": floats(4)}},
 			{Name: "data descriptor", Bytes: streaming.bytes()},
 		},

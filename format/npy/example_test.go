@@ -8,8 +8,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/npy"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -26,7 +26,7 @@ func temporary(name string) string {
 func ExampleCreate() {
 	path := temporary("bias.npy")
 	defer os.RemoveAll(filepath.Dir(path))
-	plan := &format.Plan{Tensors: []tensor.Info{{Name: "bias", DType: tensor.Int16, Shape: tensor.Shape{2}}}}
+	plan := &schema.Schema{Tensors: []tensor.Info{{Name: "bias", DType: tensor.Int16, Shape: tensor.Shape{2}}}}
 	w, err := npy.Create(path, plan, nil)
 	if err != nil {
 		log.Fatal(err)
@@ -51,7 +51,7 @@ func ExampleCreate() {
 func ExampleCreateArchive() {
 	path := temporary("weights.npz")
 	defer os.RemoveAll(filepath.Dir(path))
-	plan := &format.Plan{Tensors: []tensor.Info{{Name: "mask", DType: tensor.Bool, Shape: tensor.Shape{2}}}}
+	plan := &schema.Schema{Tensors: []tensor.Info{{Name: "mask", DType: tensor.Bool, Shape: tensor.Shape{2}}}}
 	w, err := npy.CreateArchive(path, plan, nil)
 	if err != nil {
 		log.Fatal(err)

@@ -7,7 +7,7 @@ import (
 )
 
 // Open maps the .npy file or .npz archive at path. Nil options work. Errors are
-// *format.Error with field and offset in the file (see the package documentation),
+// *tensor.Error with field and offset in the file (see the package documentation),
 // or wrap those of package os.
 //
 // The model's format is "npy" or "npz". Its version is that of the array or, in an archive,

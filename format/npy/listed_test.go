@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
@@ -39,7 +40,7 @@ func TestListedCopy(t *testing.T) {
 	m, err := openBytes(mixed(), nil)
 	expect.OK(t, err)
 	defer m.Close()
-	p, err := format.PlanOf(m)
+	p, err := m.Schema()
 	expect.OK(t, err)
 	path := filepath.Join(t.TempDir(), "copy.npz")
 	w, err := CreateArchive(path, p, nil)
@@ -83,12 +84,12 @@ func TestListedRefused(t *testing.T) {
 		"nothing":            {tensor.Encoding{Name: inFortran, Format: archive}, archive, false},
 		"too long":           {tensor.Encoding{Name: "<" + strings.Repeat("U", mostDescr), Format: archive}, archive, false},
 	} {
-		p := &format.Plan{Tensors: []tensor.Info{{Name: "t", Shape: tensor.Shape{1}, Size: 8, Encoding: &test.encoding}}}
+		p := &schema.Schema{Tensors: []tensor.Info{{Name: "t", Shape: tensor.Shape{1}, Size: 8, Encoding: &test.encoding}}}
 		w, err := format.NewWriter(test.write, &bytes.Buffer{}, p, &format.WriteOptions{Spool: format.SpoolMemory})
 		if err == nil {
 			w.Abort()
 		}
-		var loss *format.LossError
+		var loss *schema.LossError
 		if test.good && err != nil || !test.good && (!errors.As(err, &loss) || loss.Losses[0].Item() != "dtype:t") {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -106,8 +107,8 @@ func TestListedLongNames(t *testing.T) {
 		if len(e.Name) > mostDescr || e.Format != "" || !strings.HasPrefix(descr, e.Name[:3]) {
 			t.Errorf("%s: %d bytes, %q, format %q", name, len(e.Name), e.Name[:10], e.Format)
 		}
-		p, _ := format.PlanOf(m)
-		var loss *format.LossError
+		p, _ := m.Schema()
+		var loss *schema.LossError
 		if _, err := newArchiveWriter(&bytes.Buffer{}, p, nil); !errors.As(err, &loss) {
 			t.Errorf("%s: copied, %v", name, err)
 		}

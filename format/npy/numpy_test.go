@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
@@ -58,7 +59,7 @@ func TestReadNumPy(t *testing.T) {
 // TestWrittenForNumPy: NumPy reads ours, maps the lone ones, and writes the same bytes.
 func TestWrittenForNumPy(t *testing.T) {
 	dir := t.TempDir()
-	p := &format.Plan{}
+	p := &schema.Schema{}
 	data := map[string][]byte{}
 	for _, e := range elems {
 		for name, s := range map[string]tensor.Shape{"s": {}, "v": {5}, "m": {3, 4}, "e": {2, 0, 3}, "d": slices.Repeat(tensor.Shape{1}, 20)} {
@@ -72,7 +73,7 @@ func TestWrittenForNumPy(t *testing.T) {
 			}
 			data[info.Name] = b
 			p.Tensors = append(p.Tensors, info)
-			w, err := Create(filepath.Join(dir, info.Name+".npy"), &format.Plan{Tensors: []tensor.Info{info}}, nil)
+			w, err := Create(filepath.Join(dir, info.Name+".npy"), &schema.Schema{Tensors: []tensor.Info{info}}, nil)
 			finish(t, w, err, map[string][]byte{info.Name: b})
 			expect.OK(t, os.WriteFile(filepath.Join(dir, info.Name+".raw"), b, 0o666))
 		}

@@ -4,6 +4,7 @@ import (
 	"io"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 )
 
 // The functions of package format, for files of this format.
@@ -16,10 +17,10 @@ func openReaderAt(r io.ReaderAt, size int64, o *format.Options) (*format.Model, 
 	return open(func(c format.Codec) (*format.Model, error) { return c.OpenReaderAt(r, size, o) })
 }
 
-func newWriter(w io.Writer, p *format.Plan, o *format.WriteOptions) (*format.Writer, error) {
+func newWriter(w io.Writer, p *schema.Schema, o *format.WriteOptions) (*format.Writer, error) {
 	return fileCodec.NewWriter(w, p, o)
 }
 
-func newArchiveWriter(w io.Writer, p *format.Plan, o *format.WriteOptions) (*format.Writer, error) {
+func newArchiveWriter(w io.Writer, p *schema.Schema, o *format.WriteOptions) (*format.Writer, error) {
 	return archiveCodec.NewWriter(w, p, o)
 }

@@ -6,32 +6,32 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/internal/zip"
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Create starts writing the only tensor of p to a .npy file at path. If the plan has
+// Create starts writing the only tensor of p to a .npy file at path. If the schema has
 // metadata, a graph, quantization, or a tensor name other than the file's, which the format
 // cannot hold, Create returns a [format.LossError] unless the options accept the losses.
 // Nil options work.
-func Create(path string, p *format.Plan, o *format.WriteOptions) (*format.Writer, error) {
+func Create(path string, p *schema.Schema, o *format.WriteOptions) (*format.Writer, error) {
 	return fileCodec.Create(path, p, o)
 }
 
 // CreateArchive starts writing the tensors of p to a .npz file at path, stored and
 // aligned so that they can be viewed. Losses are as for Create.
-func CreateArchive(path string, p *format.Plan, o *format.WriteOptions) (*format.Writer, error) {
+func CreateArchive(path string, p *schema.Schema, o *format.WriteOptions) (*format.Writer, error) {
 	return archiveCodec.Create(path, p, o)
 }
 
 // Losses implements driver.Lossy. A file is the name of its tensor; where a stream
 // ends up is not known.
-func (fileFormat) Losses(p *plan.Plan, o *plan.WriteOptions, l *plan.LossList) {
+func (fileFormat) Losses(p *schema.Schema, o *driver.WriteOptions, l *schema.LossList) {
 	losses(p, l, single)
 	if n := len(p.Tensors); n != 1 {
-		l.Fixed(plan.LossTensors, "", fmt.Errorf("%w: %d: a .npy file holds one tensor", format.ErrUnsupported, n))
+		l.Fixed(schema.LossTensors, "", fmt.Errorf("%w: %d: a .npy file holds one tensor", format.ErrUnsupported, n))
 		return
 	}
 	if name, err := nameOf(o.Path); o.Path != "" && (err != nil || name != p.Tensors[0].Name) {
@@ -40,26 +40,26 @@ func (fileFormat) Losses(p *plan.Plan, o *plan.WriteOptions, l *plan.LossList) {
 }
 
 // Losses implements driver.Lossy.
-func (archiveFormat) Losses(p *plan.Plan, _ *plan.WriteOptions, l *plan.LossList) {
+func (archiveFormat) Losses(p *schema.Schema, _ *driver.WriteOptions, l *schema.LossList) {
 	losses(p, l, archive)
 }
 
 // losses lists what a .npy file or an archive cannot hold.
-func losses(p *plan.Plan, l *plan.LossList, kind string) {
+func losses(p *schema.Schema, l *schema.LossList, kind string) {
 	l.TensorsOnly(p, "NumPy")
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
 		if e := elemFor(t); e == nil || e == &listed && (kind != archive || !isReadBack(t)) {
-			l.Fixed(plan.LossDType, t.Name, fmt.Errorf("%w: NumPy has no %s", format.ErrUnsupported, t.TypeName()))
+			l.Fixed(schema.LossDType, t.Name, fmt.Errorf("%w: NumPy has no %s", format.ErrUnsupported, t.TypeName()))
 		}
 		if len(t.Shape) > maxRank {
-			l.Fixed(plan.LossShape, t.Name, fmt.Errorf("%w: %d dims, NumPy has at most %d", format.ErrUnsupported, len(t.Shape), maxRank))
+			l.Fixed(schema.LossShape, t.Name, fmt.Errorf("%w: %d dims, NumPy has at most %d", format.ErrUnsupported, len(t.Shape), maxRank))
 		}
 	}
 }
 
 // Layout implements driver.Layouter: a header and one tensor.
-func (fileFormat) Layout(p *plan.Plan, _ *plan.WriteOptions) (*driver.Layout, error) {
+func (fileFormat) Layout(p *schema.Schema, _ *driver.WriteOptions) (*driver.Layout, error) {
 	t := &p.Tensors[0]
 	head := encodeHeader(t)
 	at := int64(len(head))
@@ -67,7 +67,7 @@ func (fileFormat) Layout(p *plan.Plan, _ *plan.WriteOptions) (*driver.Layout, er
 }
 
 // Layout implements driver.Layouter. All is known in advance except the checksums.
-func (archiveFormat) Layout(p *plan.Plan, _ *plan.WriteOptions) (*driver.Layout, error) {
+func (archiveFormat) Layout(p *schema.Schema, _ *driver.WriteOptions) (*driver.Layout, error) {
 	l := &driver.Layout{Offsets: make([]int64, len(p.Tensors)), Sums: driver.CRC32}
 	made, parts := make([]zip.Made, len(p.Tensors)), make([]driver.Part, len(p.Tensors))
 	for i := range p.Tensors {

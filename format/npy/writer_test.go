@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/internal/zip"
@@ -26,7 +26,7 @@ import (
 // TestWrittenBytes compares a written file with what the format demands.
 func TestWrittenBytes(t *testing.T) {
 	var out bytes.Buffer
-	w, err := newWriter(&out, &format.Plan{Tensors: []tensor.Info{{Name: "any", DType: tensor.Float32, Shape: tensor.Shape{2, 3}}}}, &format.WriteOptions{Spool: format.SpoolNever})
+	w, err := newWriter(&out, &schema.Schema{Tensors: []tensor.Info{{Name: "any", DType: tensor.Float32, Shape: tensor.Shape{2, 3}}}}, &format.WriteOptions{Spool: format.SpoolNever})
 	finish(t, w, err, map[string][]byte{"any": floats(6)})
 	text := "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }"
 	want := append([]byte("\x93NUMPY\x01\x00\x76\x00"+text+strings.Repeat(" ", 117-len(text))+"\n"), floats(6)...)
@@ -71,7 +71,7 @@ func TestLarge(t *testing.T) {
 		"more than 16 bits": make([]int64, 1<<16),
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := &plan.Plan{}
+			p := &schema.Schema{}
 			for i, d := range dims {
 				p.Tensors = append(p.Tensors, tensor.Info{Name: fmt.Sprint("t", i), DType: tensor.Int8, Shape: tensor.Shape{d}, Size: d})
 			}
@@ -112,7 +112,7 @@ func TestDirectoryLimit(t *testing.T) {
 	end.U32(from)
 	end.U16(0)
 	src := &sparse{[]driver.Part{{Bytes: []byte(zip.LocalMagic)}, {Offset: from + size, Bytes: end}}, from + size + int64(len(end))}
-	var e *format.Error
+	var e *tensor.Error
 	_, err := openReaderAt(src, src.size, nil)
 	if !errors.Is(err, format.ErrLimit) || !errors.As(err, &e) || e.Field != "directory" || e.Offset != from {
 		t.Error(err)
@@ -129,7 +129,7 @@ func TestTooLarge(t *testing.T) {
 		&archiveCodec: {{huge(0)}, {{Name: "y", DType: tensor.Int8, Shape: tensor.Shape{500}}, huge(1000)}, {{Name: strings.Repeat("x", math.MaxUint16-3), DType: tensor.Int8}}},
 	} {
 		for _, tensors := range list {
-			if _, err := codec.NewWriter(io.Discard, &format.Plan{Tensors: tensors}, nil); !errors.Is(err, format.ErrPlan) || !errors.Is(err, format.ErrLimit) {
+			if _, err := codec.NewWriter(io.Discard, &schema.Schema{Tensors: tensors}, nil); !errors.Is(err, format.ErrSchema) || !errors.Is(err, format.ErrLimit) {
 				t.Error(err)
 			}
 		}
@@ -138,9 +138,9 @@ func TestTooLarge(t *testing.T) {
 
 // TestLosses: all that a file cannot hold is listed.
 func TestLosses(t *testing.T) {
-	p := &format.Plan{
-		Metadata: format.Metadata{{Key: "author", Value: "me"}},
-		Graph:    &format.Graph{Name: "g"},
+	p := &schema.Schema{
+		Metadata: schema.Metadata{{Key: "author", Value: "me"}},
+		Graph:    &schema.Graph{Name: "g"},
 		Tensors: []tensor.Info{
 			{Name: "half", DType: tensor.BFloat16, Shape: tensor.Shape{2}},
 			{Name: "eighth", DType: tensor.Float8E5M2, Shape: tensor.Shape{2}},
@@ -150,9 +150,9 @@ func TestLosses(t *testing.T) {
 		},
 	}
 	want := []string{"quantization:quantized", "metadata:author", "graph", "dtype:half", "dtype:eighth", "dtype:blocks", "shape:deep"}
-	for name, create := range map[string]func(io.Writer, *format.Plan, *format.WriteOptions) (*format.Writer, error){"npy": newWriter, "npz": newArchiveWriter} {
+	for name, create := range map[string]func(io.Writer, *schema.Schema, *format.WriteOptions) (*format.Writer, error){"npy": newWriter, "npz": newArchiveWriter} {
 		_, err := create(io.Discard, p, nil)
-		var e *format.LossError
+		var e *schema.LossError
 		if !errors.As(err, &e) {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -179,9 +179,9 @@ func TestLosses(t *testing.T) {
 
 // TestLostName: a name other than the file's gets lost only when that is accepted.
 func TestLostName(t *testing.T) {
-	p := &format.Plan{Tensors: []tensor.Info{{Name: "w", DType: tensor.Int8, Shape: tensor.Shape{1}}}}
+	p := &schema.Schema{Tensors: []tensor.Info{{Name: "w", DType: tensor.Int8, Shape: tensor.Shape{1}}}}
 	path := filepath.Join(t.TempDir(), "other.npy")
-	var e *format.LossError
+	var e *schema.LossError
 	if _, err := Create(path, p, nil); !errors.As(err, &e) || len(e.Losses) != 1 || e.Losses[0].Item() != "name:w" {
 		t.Fatal(err)
 	}

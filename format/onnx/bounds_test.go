@@ -13,6 +13,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/opsets"
 	"github.com/weightmap/weightmap/internal/protobuf"
@@ -151,7 +152,7 @@ func TestTruncated(t *testing.T) {
 // TestOpensWhatItWrites: detection takes a file for ONNX whatever its metadata say.
 func TestOpensWhatItWrites(t *testing.T) {
 	long := strings.Repeat("\x01", 300)
-	for name, meta := range map[string]format.Metadata{
+	for name, meta := range map[string]schema.Metadata{
 		"control characters":  {{Key: "producer_name", Value: "a\x00\x1bb"}},
 		"many of them":        {{Key: "producer_name", Value: long}, {Key: "producer_version", Value: long}, {Key: "domain", Value: long}, {Key: "doc_string", Value: long}},
 		"version 0":           {{Key: "ir_version", Value: int64(0)}},
@@ -161,7 +162,7 @@ func TestOpensWhatItWrites(t *testing.T) {
 		"empty texts":         {{Key: "producer_name", Value: ""}, {Key: "", Value: ""}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := &format.Plan{Metadata: meta, Tensors: []tensor.Info{{Name: "w", DType: tensor.Uint8, Shape: tensor.Shape{1}}}}
+			p := &schema.Schema{Metadata: meta, Tensors: []tensor.Info{{Name: "w", DType: tensor.Uint8, Shape: tensor.Shape{1}}}}
 			m, err := format.Open(written(t, p, nil), nil)
 			expect.OK(t, err)
 			defer m.Close()
@@ -176,18 +177,18 @@ func TestOpensWhatItWrites(t *testing.T) {
 	m, err := format.OpenBytes(bare, &format.Options{Format: formatName})
 	expect.OK(t, err)
 	defer m.Close()
-	p, err := format.PlanOf(m)
+	p, err := m.Schema()
 	expect.OK(t, err)
-	p.Metadata = append(p.Metadata, format.Entry{Key: "doc_string", Value: strings.Repeat("\x01", 300)})
-	expect.Refused(t, format.ErrPlan)(streamTo(io.Discard, p, nil))
+	p.Metadata = append(p.Metadata, schema.Entry{Key: "doc_string", Value: strings.Repeat("\x01", 300)})
+	expect.Refused(t, format.ErrSchema)(streamTo(io.Discard, p, nil))
 }
 
 // TestInvalidText: metadata that is no UTF-8 is a loss, which may be accepted.
 func TestInvalidText(t *testing.T) {
-	for _, e := range []format.Entry{{Key: "k", Value: "\xff"}, {Key: "\xff", Value: "v"}, {Key: "producer_name", Value: "\xff"}} {
-		p := &format.Plan{Metadata: format.Metadata{e}, Tensors: []tensor.Info{{Name: "w", DType: tensor.Uint8, Shape: tensor.Shape{1}, Size: 1}}}
+	for _, e := range []schema.Entry{{Key: "k", Value: "\xff"}, {Key: "\xff", Value: "v"}, {Key: "producer_name", Value: "\xff"}} {
+		p := &schema.Schema{Metadata: schema.Metadata{e}, Tensors: []tensor.Info{{Name: "w", DType: tensor.Uint8, Shape: tensor.Shape{1}, Size: 1}}}
 		expect.Refused(t, format.ErrCorrupt, e.Key)(streamTo(io.Discard, p, nil))
-		lossy := &WriteOptions{WriteOptions: format.WriteOptions{AcceptLoss: []string{string(format.LossMetadata)}}}
+		lossy := &WriteOptions{WriteOptions: format.WriteOptions{AcceptLoss: []string{string(schema.LossMetadata)}}}
 		_, err := streamTo(io.Discard, p, lossy)
 		expect.OK(t, err)
 	}
@@ -197,7 +198,7 @@ func TestInvalidText(t *testing.T) {
 func TestLongText(t *testing.T) {
 	c := append(cat(num(1, 8), varint(2<<3|2), varint(driver.MaxStructure+1)), make([]byte, 1<<20)...) // there is no more
 	_, err := openReaderAt(bytes.NewReader(c), int64(len(c))+driver.MaxStructure+1, nil)
-	var e *format.Error
+	var e *tensor.Error
 	if !errors.Is(err, format.ErrLimit) || !errors.As(err, &e) || e.Field != "producer_name" {
 		t.Error(err)
 	}
@@ -207,7 +208,7 @@ func TestLongText(t *testing.T) {
 func TestMetadataTwice(t *testing.T) {
 	h := header{file: &original{}, keys: map[string]bool{}}
 	for i, want := range []error{nil, format.ErrUnsupported} {
-		if err := h.take(format.Entry{Key: "k", Value: "v"}); !errors.Is(err, want) {
+		if err := h.take(schema.Entry{Key: "k", Value: "v"}); !errors.Is(err, want) {
 			t.Errorf("%d: %v", i+1, err)
 		}
 	}

@@ -12,15 +12,16 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/formattest"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/corpus"
 	"github.com/weightmap/weightmap/internal/opsets"
 	"github.com/weightmap/weightmap/tensor"
 )
 
 // neutral takes out what the writer adds.
-func neutral(p *format.Plan) *format.Plan {
+func neutral(p *schema.Schema) *schema.Schema {
 	c := *p
-	c.Metadata = slices.DeleteFunc(slices.Clone(p.Metadata), func(e format.Entry) bool { return e.Key == "ir_version" || e.Key == opsets.Key })
+	c.Metadata = slices.DeleteFunc(slices.Clone(p.Metadata), func(e schema.Entry) bool { return e.Key == "ir_version" || e.Key == opsets.Key })
 	if p.Graph != nil {
 		g := *p.Graph
 		g.Initializers = nil
@@ -42,11 +43,11 @@ func TestConformance(t *testing.T) {
 			known = append(known, d)
 		}
 	}
-	small := formattest.RandomPlan(r, formattest.PlanOptions{DTypes: known, Tensors: 4})
-	small.Metadata = format.Metadata{{Key: "producer_name", Value: "kit"}, {Key: "model_version", Value: int64(3)}, {Key: "k", Value: "v"}, {Key: "", Value: "é\x00"}}
+	small := formattest.RandomSchema(r, formattest.SchemaOptions{DTypes: known, Tensors: 4})
+	small.Metadata = schema.Metadata{{Key: "producer_name", Value: "kit"}, {Key: "model_version", Value: int64(3)}, {Key: "k", Value: "v"}, {Key: "", Value: "é\x00"}}
 	small.Graph = testGraph(small.Tensors[0].Name)
-	long := formattest.RandomPlan(r, formattest.PlanOptions{DTypes: known, Tensors: 3, Name: formattest.LongName})
-	listed := &format.Plan{}
+	long := formattest.RandomSchema(r, formattest.SchemaOptions{DTypes: known, Tensors: 3, Name: formattest.LongName})
+	listed := &schema.Schema{}
 	for _, code := range []int{15, 18, 21, 24, 25} {
 		e := elemTypes[code].enc
 		listed.Tensors = append(listed.Tensors, tensor.Info{Name: e.Name, Encoding: e, Shape: tensor.Shape{3, 4}})
@@ -55,11 +56,11 @@ func TestConformance(t *testing.T) {
 	formattest.Run(t, formattest.Config{
 		Codec: codec, Neutral: neutral, ZeroCopy: true, Align: alignment, MaxAllocs: 50,
 		Samples: []formattest.Sample{
-			{Name: "small", Plan: small},
-			{Name: "long", Plan: long},
-			{Name: "listed", Plan: listed},
-			{Name: "empty", Plan: &format.Plan{}},
-			{Name: "metadata", Plan: &format.Plan{Metadata: format.Metadata{{Key: opsets.Key, Value: json.RawMessage(`[{"domain":"","version":13}]`)}, {Key: "x", Value: "y"}}}},
+			{Name: "small", Schema: small},
+			{Name: "long", Schema: long},
+			{Name: "listed", Schema: listed},
+			{Name: "empty", Schema: &schema.Schema{}},
+			{Name: "metadata", Schema: &schema.Schema{Metadata: schema.Metadata{{Key: opsets.Key, Value: json.RawMessage(`[{"domain":"","version":13}]`)}, {Key: "x", Value: "y"}}}},
 		},
 		Files: []formattest.File{{Name: "lists, unknown fields, listed types", Bytes: typed}},
 		Exempt: map[string]string{
@@ -69,23 +70,23 @@ func TestConformance(t *testing.T) {
 }
 
 // testGraph has attributes of all kinds, and a subgraph.
-func testGraph(weight string) *format.Graph {
-	inner := &format.Graph{Name: "body", Inputs: []format.ValueInfo{}, Outputs: []format.ValueInfo{{Name: "o"}}, Nodes: []format.Node{{Op: "Identity", Inputs: []string{"x"}, Outputs: []string{"o"}}}}
+func testGraph(weight string) *schema.Graph {
+	inner := &schema.Graph{Name: "body", Inputs: []schema.ValueInfo{}, Outputs: []schema.ValueInfo{{Name: "o"}}, Nodes: []schema.Node{{Op: "Identity", Inputs: []string{"x"}, Outputs: []string{"o"}}}}
 	inner.Inputs = nil
 	view, err := tensor.FromBytes("t", tensor.Int16, tensor.Shape{2}, []byte{1, 2, 3, 4})
 	if err != nil {
 		panic(err)
 	}
-	return &format.Graph{
+	return &schema.Graph{
 		Name:    "main",
-		Inputs:  []format.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: []format.Dim{{Size: format.DynamicDim, Symbol: "batch"}, {Size: 3}, {Size: format.DynamicDim}}}},
-		Outputs: []format.ValueInfo{{Name: "y", DType: tensor.Float16, Dims: []format.Dim{}}, {Name: "z"}},
-		Nodes: []format.Node{
+		Inputs:  []schema.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: []schema.Dim{{Size: schema.DynamicDim, Symbol: "batch"}, {Size: 3}, {Size: schema.DynamicDim}}}},
+		Outputs: []schema.ValueInfo{{Name: "y", DType: tensor.Float16, Dims: []schema.Dim{}}, {Name: "z"}},
+		Nodes: []schema.Node{
 			{Name: "first", Op: "MatMul", Inputs: []string{"x", weight}, Outputs: []string{"h"}},
-			{Op: "Any", Domain: "org.example", Inputs: []string{"h", ""}, Outputs: []string{"y"}, Attributes: []format.Attribute{
+			{Op: "Any", Domain: "org.example", Inputs: []string{"h", ""}, Outputs: []string{"y"}, Attributes: []schema.Attribute{
 				{Name: "i", Value: int64(0)}, {Name: "f", Value: float32(0)}, {Name: "s", Value: ""}, {Name: "bytes", Value: "\xff\x00"},
 				{Name: "is", Value: []int64{-1, 1 << 40}}, {Name: "fs", Value: []float32{0.5}}, {Name: "ss", Value: []string{"a", ""}},
-				{Name: "none", Value: []int64{}}, {Name: "t", Value: view}, {Name: "ts", Value: []tensor.View{view}}, {Name: "g", Value: inner}, {Name: "gs", Value: []*format.Graph{inner}},
+				{Name: "none", Value: []int64{}}, {Name: "t", Value: view}, {Name: "ts", Value: []tensor.View{view}}, {Name: "g", Value: inner}, {Name: "gs", Value: []*schema.Graph{inner}},
 			}},
 			{Op: "Relu", Inputs: []string{"y"}, Outputs: []string{"z"}},
 		},
@@ -93,7 +94,7 @@ func testGraph(weight string) *format.Graph {
 }
 
 // FuzzOpen opens, verifies and decodes whatever comes, and writes it again: errors are
-// *format.Error, both ways of reading agree, nothing panics, and a copy has what only the format
+// *tensor.Error, both ways of reading agree, nothing panics, and a copy has what only the format
 // can say.
 func FuzzOpen(f *testing.F) {
 	corpus.Seed(f)
@@ -109,7 +110,7 @@ func FuzzOpen(f *testing.F) {
 			t.Fatalf("bytes: %v, reader: %v", err, rerr)
 		}
 		if err != nil {
-			var e *format.Error
+			var e *tensor.Error
 			if !errors.As(err, &e) || e.Format != formatName || e.Field == "" || e.Offset < 0 {
 				t.Fatalf("%+v", err)
 			}
@@ -118,7 +119,7 @@ func FuzzOpen(f *testing.F) {
 		defer m.Close()
 		defer r.Close()
 		formattest.Walk(m.Model)
-		p, err := format.PlanOf(m.Model)
+		p, err := m.Schema()
 		if err != nil {
 			return // external data of a tensor in the graph that is not there
 		}

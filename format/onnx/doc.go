@@ -34,7 +34,7 @@
 // Tensors of attributes stay in the graph as views. Subgraphs are attributes. Their
 // initializers are in the scope of the subgraph, which lists their names.
 //
-// Everything else is native (see [format.Plan]): functions, training information, types of
+// Everything else is native (see [schema.Schema]): functions, training information, types of
 // intermediate values, quantization annotations, doc strings and unknown fields. Its wire form is
 // checked. The kinds have the names of their fields ("functions", "training_info",
 // "value_info", "doc_string"), or are "unknown_fields" and "subgraph_initializers".
@@ -85,18 +85,18 @@
 // directory cannot be read. Files that no model refers to, since their writer was killed, are removed by
 // the next process that replaces the model, once they are a day old.
 //
-// If the plan does not specify them, the writer sets IR version 8 (or the first that has the
+// If the schema does not specify them, the writer sets IR version 8 (or the first that has the
 // types of all tensors), version 17 of the ONNX operators, version 1 of other domains, and the graph
 // name "graph".
 //
-// A plan with the Native of an ONNX file is a copy: every field of the model is written as it
-// is in that file, except for changes of the plan: metadata, tensors, and names of tensors
+// A schema with the Native of an ONNX file is a copy: every field of the model is written as it
+// is in that file, except for changes of the schema: metadata, tensors, and names of tensors
 // (Native.Renamed). Annotations of removed tensors, types of values if a tensor has
 // another dtype, and the native contents of a changed graph are losses. External data of tensors
 // inside the graph becomes part of the model.
 //
 // The values of metadata_props are strings. Numbers, booleans, JSON and null are written as their JSON text, and the entry
-// "weightmap.types" names their keys and types, {"epoch":"int64"}: format.PlanOf gives them their types again.
+// "weightmap.types" names their keys and types, {"epoch":"int64"}: format.Model.Schema gives them their types again.
 //
 // The format has no quantization parameters. In its own domain it
 // has only its own operators, unless the metadata names operator sets. For other plans the

@@ -7,6 +7,7 @@ import (
 	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/internal/opsets"
 	"github.com/weightmap/weightmap/internal/protobuf"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 // File is an open ONNX model. It adds methods of this format to format.Model. Its methods
@@ -56,7 +57,7 @@ func (f *File) Strings(name string) ([]string, error) {
 	}
 	info := v.Info()
 	if info.Encoding == nil || info.Encoding.Name != elemTypes[stringCode].name {
-		return nil, &format.Error{Format: formatName, Path: f.Path(), Field: fmt.Sprintf("tensor %q", name), Offset: -1,
+		return nil, &tensor.Error{Format: formatName, Path: f.Path(), Field: fmt.Sprintf("tensor %q", name), Offset: -1,
 			Err: fmt.Errorf("%w: %s elements are no strings", format.ErrDType, info.TypeName())}
 	}
 	v, err = v.Clone() // what is parsed must not change

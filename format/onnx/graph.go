@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/onnxgraph"
 	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/tensor"
@@ -39,7 +39,7 @@ func (f *parsed) readGraph(msg protobuf.Field) error {
 }
 
 // decodeGraph decodes a graph in wire form without initializers.
-func decodeGraph(b []byte) (*plan.Graph, error) {
+func decodeGraph(b []byte) (*schema.Graph, error) {
 	s := protobuf.InMemory(b)
 	f := newParsed(s, &driver.Index{}, &driver.Options{})
 	if err := f.readGraph(s.All()); err != nil {

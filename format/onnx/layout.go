@@ -34,7 +34,7 @@ const (
 	uint64Data = 11
 )
 
-// dataFields locate raw or external data. Native does not have planFields: a plan does, or they are data.
+// dataFields locate raw or external data. Native does not have planFields: a schema does, or they are data.
 var (
 	dataFields = []protowire.Number{rawData, 13, 14}
 	planFields = []protowire.Number{1, 2, floatData, int32Data, stringData, int64Data, 8, rawData, doubleData, uint64Data, 13, 14}

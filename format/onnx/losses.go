@@ -4,14 +4,15 @@ import (
 	"fmt"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/internal/opsets"
 	"github.com/weightmap/weightmap/internal/textmeta"
 )
 
 // Losses implements driver.Lossy.
-func (fileFormat) Losses(p *plan.Plan, _ *plan.WriteOptions, l *plan.LossList) {
+func (fileFormat) Losses(p *schema.Schema, _ *driver.WriteOptions, l *schema.LossList) {
 	file, err := originalOf(p, l)
 	if err != nil {
 		l.Native("", err)
@@ -20,10 +21,10 @@ func (fileFormat) Losses(p *plan.Plan, _ *plan.WriteOptions, l *plan.LossList) {
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
 		if err := file.check(t); err != nil {
-			l.Fixed(plan.LossDType, t.Name, err)
+			l.Fixed(schema.LossDType, t.Name, err)
 		}
 		if len(t.Shape) > maxRank {
-			l.Fixed(plan.LossShape, t.Name, fmt.Errorf("%w: %d dims", format.ErrUnsupported, len(t.Shape)))
+			l.Fixed(schema.LossShape, t.Name, fmt.Errorf("%w: %d dims", format.ErrUnsupported, len(t.Shape)))
 		}
 	}
 	h := header{file: file, keys: map[string]bool{}}
@@ -43,7 +44,7 @@ func (fileFormat) Losses(p *plan.Plan, _ *plan.WriteOptions, l *plan.LossList) {
 }
 
 // graphLosses lists operators, dtypes and attribute values that only other formats have.
-func graphLosses(p *plan.Plan, l *plan.LossList) {
+func graphLosses(p *schema.Schema, l *schema.LossList) {
 	g := p.Graph
 	l.Initializers(p, "all tensors of a file are initializers of its graph")
 	if sets, _ := p.Metadata.Get(opsets.Key); sets == nil { // else the operators are ONNX's, of some version
@@ -53,10 +54,10 @@ func graphLosses(p *plan.Plan, l *plan.LossList) {
 }
 
 // operatorLosses refuses operators that ONNX's own set does not have, in graphs within nodes too.
-func operatorLosses(g *plan.Graph, l *plan.LossList) {
+func operatorLosses(g *schema.Graph, l *schema.LossList) {
 	for i := range g.Nodes {
 		op := ""
-		contract.Walk(&plan.Graph{Nodes: g.Nodes[i : i+1]}, func(g *plan.Graph) {
+		contract.Walk(&schema.Graph{Nodes: g.Nodes[i : i+1]}, func(g *schema.Graph) {
 			for _, n := range g.Nodes {
 				if op == "" && isOwn(n.Domain) && !opsets.Known(n.Op) {
 					op = n.Op

@@ -10,7 +10,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/internal/onnxgraph"
 	"github.com/weightmap/weightmap/internal/opsets"
@@ -40,9 +40,9 @@ const (
 )
 
 // metadata returns the fields of the model under their names, then metadata_props.
-func (m *model) metadata() plan.Metadata {
-	out := make(plan.Metadata, 0, 7+len(m.props))
-	add := func(key string, value any) { out = append(out, plan.Entry{Key: key, Value: value}) }
+func (m *model) metadata() schema.Metadata {
+	out := make(schema.Metadata, 0, 7+len(m.props))
+	add := func(key string, value any) { out = append(out, schema.Entry{Key: key, Value: value}) }
 	for num, value := range m.fields {
 		if value != nil {
 			add(modelKeys[num], value)
@@ -73,14 +73,14 @@ func (f *parsed) notes() []string {
 // header is the model without its graph, while it is planned.
 type header struct {
 	model
-	sets    bool // the plan says which operator sets
+	sets    bool // the schema says which operator sets
 	keys    map[string]bool
-	entries plan.Metadata // those that become metadata_props
-	file    *original     // what the plan's Native has
+	entries schema.Metadata // those that become metadata_props
+	file    *original       // what the schema's Native has
 }
 
 // take takes an entry of the metadata. Those that are no field of the model become entries.
-func (h *header) take(e plan.Entry) error {
+func (h *header) take(e schema.Entry) error {
 	num := slices.Index(modelKeys[:], e.Key)
 	free := num > 0 && h.fields[num] == nil
 	isNumber := num == irVersion || num == modelVersion
@@ -113,8 +113,8 @@ func (h *header) take(e plan.Entry) error {
 	return nil
 }
 
-// plan takes the metadata of a plan, and adds the fields that a model must have.
-func (h *header) plan(p *plan.Plan) {
+// plan takes the metadata of a schema, and adds the fields that a model must have.
+func (h *header) plan(p *schema.Schema) {
 	for _, e := range p.Metadata {
 		_ = h.take(e) // Losses checked it
 	}
@@ -130,7 +130,7 @@ func (h *header) plan(p *plan.Plan) {
 		h.fields[irVersion] = v
 	}
 	domains := map[string]bool{}
-	contract.Walk(p.Graph, func(g *plan.Graph) {
+	contract.Walk(p.Graph, func(g *schema.Graph) {
 		for _, n := range g.Nodes {
 			domains[n.Domain] = true
 		}
@@ -189,7 +189,7 @@ func (h *header) front() []byte {
 	return append(b, h.file.rest...)
 }
 
-// field appends a field of the model, if the plan has it.
+// field appends a field of the model, if the schema has it.
 func (h *header) field(b []byte, num int) []byte {
 	switch v := h.fields[num].(type) {
 	case int64:
@@ -204,11 +204,11 @@ func putEntry(b []byte, num protowire.Number, e stringEntry) []byte {
 	return protobuf.PutBytes(b, num, protobuf.PutText(protobuf.PutText(nil, 1, e.key), 2, e.value))
 }
 
-// encode encodes the plan without its tensors: what precedes the graph, and the graph before and after
+// encode encodes the schema without its tensors: what precedes the graph, and the graph before and after
 // its initializers. The graph comes last, so that a truncated file is never taken for a whole one.
 func (w *writer) encode() (err error) {
 	h := header{keys: map[string]bool{}}
-	if h.file, err = originalOf(w.plan, &plan.LossList{}); err != nil {
+	if h.file, err = originalOf(w.plan, &schema.LossList{}); err != nil {
 		return err
 	}
 	h.plan(w.plan)
@@ -219,7 +219,7 @@ func (w *writer) encode() (err error) {
 	}
 	graph := h.file.graph
 	if graph == nil {
-		named := *cmp.Or(w.plan.Graph, &plan.Graph{})
+		named := *cmp.Or(w.plan.Graph, &schema.Graph{})
 		named.Name = cmp.Or(named.Name, opsets.DefaultGraphName)
 		if graph, err = graphSchema.AppendGraph(nil, &named); err == nil {
 			_, err = decodeGraph(graph)

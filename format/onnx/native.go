@@ -6,8 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/onnxgraph"
 	"github.com/weightmap/weightmap/internal/opsets"
 	"github.com/weightmap/weightmap/internal/protobuf"
@@ -17,7 +16,7 @@ import (
 
 // Native implements driver.Parsed: the model without the data of its tensors. Each is an
 // initializer with its name, type and the fields that only ONNX has.
-func (f *parsed) Native() (*plan.Native, error) {
+func (f *parsed) Native() (*schema.Native, error) {
 	n := f.src.Size()
 	for _, r := range f.records {
 		n += 64 - (r.end - r.at)
@@ -27,7 +26,7 @@ func (f *parsed) Native() (*plan.Native, error) {
 	}
 	defer f.o.Memory.Release(n)
 	raw, err := f.skeleton()
-	native := &plan.Native{Format: formatName, Raw: raw}
+	native := &schema.Native{Format: formatName, Raw: raw}
 	if err == nil {
 		native.Kinds, err = graphSchema.Kinds(modelMsg, raw, 0)
 	}
@@ -75,7 +74,7 @@ func (f *parsed) inline(raw []byte) (v tensor.View, external bool, err error) {
 	return v, true, f.o.Memory.Reserve(v.Info().Size)
 }
 
-// appendShell appends the initializer of tensor i without the fields that a plan has.
+// appendShell appends the initializer of tensor i without the fields that a schema has.
 func (f *parsed) appendShell(out []byte, s *protobuf.Source, i int) ([]byte, error) {
 	info := tensor.Info{DType: f.index.DType(i), Encoding: f.index.Encoding(i)}
 	b := protobuf.PutBytes(protobuf.PutInt(nil, 2, int64(storageOf(&info).code)), 8, f.index.Name(i))
@@ -87,14 +86,14 @@ func (f *parsed) appendShell(out []byte, s *protobuf.Source, i int) ([]byte, err
 	return protobuf.PutBytes(out, 5, b), nil
 }
 
-// original is a plan's Native, updated to match the plan.
+// original is a schema's Native, updated to match the schema.
 type original struct {
 	model  model                  // by what its metadata were when it was read
 	sets   map[opsets.Set][]byte  // the fields with operator sets; nil without a Native
 	props  map[stringEntry][]byte // and with properties
 	rest   []byte                 // the native fields of the model
-	graph  []byte                 // all but the initializers; nil if the plan has another
-	shells map[string]shell       // by the name in the plan
+	graph  []byte                 // all but the initializers; nil if the schema has another
+	shells map[string]shell       // by the name in the schema
 }
 
 // shell holds the fields of an initializer other than its data.
@@ -104,8 +103,8 @@ type shell struct {
 	moved bool   // it has another name
 }
 
-// originalOf reads the plan's Native, if it has one of this format, and adds what contradicts the plan to l.
-func originalOf(p *plan.Plan, l *plan.LossList) (*original, error) {
+// originalOf reads the schema's Native, if it has one of this format, and adds what contradicts the schema to l.
+func originalOf(p *schema.Schema, l *schema.LossList) (*original, error) {
 	n, c := p.Native, &original{}
 	if n == nil || n.Format != formatName {
 		return c, nil
@@ -159,8 +158,8 @@ func (c *original) readGraph(s *protobuf.Source, msg protobuf.Field, shells map[
 	}
 }
 
-// follow updates everything to match the tensors of the plan.
-func (c *original) follow(p *plan.Plan, l *plan.LossList, shells map[string]shell) {
+// follow updates everything to match the tensors of the schema.
+func (c *original) follow(p *schema.Schema, l *schema.LossList, shells map[string]shell) {
 	e := onnxgraph.Editor{
 		Schema:  &graphSchema,
 		Names:   map[string]string{},
@@ -187,7 +186,7 @@ func (c *original) follow(p *plan.Plan, l *plan.LossList, shells map[string]shel
 		e.Retyped = e.Retyped || one.code != storageOf(t).code
 		c.shells[t.Name] = one
 	}
-	for _, v := range cmp.Or(p.Graph, &plan.Graph{}).Inputs { // such a tensor was a default
+	for _, v := range cmp.Or(p.Graph, &schema.Graph{}).Inputs { // such a tensor was a default
 		delete(e.Gone, v.Name)
 	}
 	// originalOf checked it.
@@ -195,7 +194,7 @@ func (c *original) follow(p *plan.Plan, l *plan.LossList, shells map[string]shel
 	c.graph = e.Follow(c.graph, p, l, decodeGraph)
 	for _, kind := range []string{"value_info", "quantization_annotation", "training_info"} {
 		if n := e.Dropped[kind]; n > 0 {
-			l.Native(kind, fmt.Errorf("%w: %d of tensors that are gone or have another type", driver.ErrUnsupported, n))
+			l.Native(kind, fmt.Errorf("%w: %d of tensors that are gone or have another type", tensor.ErrUnsupported, n))
 		}
 	}
 }
@@ -212,9 +211,9 @@ func (c *original) check(t *tensor.Info) error {
 	case codeOfTensor(t) != 0:
 		return nil
 	case as.code == 0 || c.shells[t.Name].code != as.code:
-		return fmt.Errorf("%w: the format has no %s", driver.ErrUnsupported, t.TypeName())
+		return fmt.Errorf("%w: the format has no %s", tensor.ErrUnsupported, t.TypeName())
 	case as.code == sparseCode && c.shells[t.Name].moved:
-		return fmt.Errorf("%w: a sparse tensor keeps its name", driver.ErrUnsupported)
+		return fmt.Errorf("%w: a sparse tensor keeps its name", tensor.ErrUnsupported)
 	}
 	return nil
 }

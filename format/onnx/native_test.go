@@ -15,6 +15,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
 	_ "github.com/weightmap/weightmap/format/npy" // a format that has none of this
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
@@ -182,7 +183,7 @@ func TestKept(t *testing.T) {
 	}
 }
 
-func kindNames(n *format.Native) (names []string) {
+func kindNames(n *schema.Native) (names []string) {
 	for _, k := range n.Kinds {
 		names = append(names, k.Name)
 	}
@@ -228,7 +229,7 @@ func (a annotated) bytes() []byte {
 	return cat(num(1, 9), ld(8, num(2, 17)), ld(7, g), training, f)
 }
 
-// TestFollows: what only ONNX has follows the tensors of a plan, or is lost and listed.
+// TestFollows: what only ONNX has follows the tensors of a schema, or is lost and listed.
 func TestFollows(t *testing.T) {
 	whole := annotated{w: "w", l: "l", code: 1, graph: true}
 	change := func(f func(a *annotated)) []byte {
@@ -277,21 +278,21 @@ func TestFollows(t *testing.T) {
 // TestListedAlone: bytes of a type that has no dtype mean nothing without the file they are of.
 func TestListedAlone(t *testing.T) {
 	m := open(t, nativeModel(tensorOf(num(1, 1), num(2, 8), str(6, "ab"), str(8, "text"))))
-	for name, change := range map[string]func(p *format.Plan){
-		"no native":         func(p *format.Plan) { p.Native = nil },
-		"of another format": func(p *format.Plan) { p.Native.Format, p.Native.Kinds = "mag", nil },
-		"another tensor":    func(p *format.Plan) { p.Tensors[1].Name = "other" },
-		"another type":      func(p *format.Plan) { p.Tensors[1].Encoding = &tensor.Encoding{Name: "type 99"} },
-		"a foreign type": func(p *format.Plan) {
+	for name, change := range map[string]func(p *schema.Schema){
+		"no native":         func(p *schema.Schema) { p.Native = nil },
+		"of another format": func(p *schema.Schema) { p.Native.Format, p.Native.Kinds = "mag", nil },
+		"another tensor":    func(p *schema.Schema) { p.Tensors[1].Name = "other" },
+		"another type":      func(p *schema.Schema) { p.Tensors[1].Encoding = &tensor.Encoding{Name: "type 99"} },
+		"a foreign type": func(p *schema.Schema) {
 			p.Tensors[1].Name, p.Tensors[1].Encoding = "other", &tensor.Encoding{Name: "Q4_0"}
 		},
-		"broken": func(p *format.Plan) { p.Native.Raw = []byte{0x3a, 9, 1} },
+		"broken": func(p *schema.Schema) { p.Native.Raw = []byte{0x3a, 9, 1} },
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, err := format.PlanOf(m.Model)
+			p, err := m.Schema()
 			expect.OK(t, err)
 			change(p)
-			expect.Refused(t, format.ErrPlan)(streamTo(&bytes.Buffer{}, p, nil))
+			expect.Refused(t, format.ErrSchema)(streamTo(&bytes.Buffer{}, p, nil))
 		})
 	}
 }
@@ -299,7 +300,7 @@ func TestListedAlone(t *testing.T) {
 // TestSparseRenamed: the name of a sparse tensor is within its bytes.
 func TestSparseRenamed(t *testing.T) {
 	m := open(t, modelOf(sparseOf(ld(1, num(1, 1), num(2, 1), str(8, "s"), f32(4, 1)))))
-	p, err := format.PlanOf(m.Model)
+	p, err := m.Schema()
 	expect.OK(t, err)
 	p.Tensors[0].Name, p.Native.Renamed = "new", map[string]string{"new": "s"}
 	if _, err := streamTo(&bytes.Buffer{}, p, nil); !errors.Is(err, format.ErrUnsupported) || !strings.Contains(err.Error(), "keeps its name") {

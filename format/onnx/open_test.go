@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 )
 
 // The functions of package format, for files of this format.
@@ -15,7 +16,7 @@ func openReaderAt(r io.ReaderAt, size int64, o *format.Options) (*File, error) {
 	return file(codec.OpenReaderAt(r, size, o))
 }
 
-func streamTo(w io.Writer, p *format.Plan, o *WriteOptions) (*format.Writer, error) {
+func streamTo(w io.Writer, p *schema.Schema, o *WriteOptions) (*format.Writer, error) {
 	o = cmp.Or(o, &WriteOptions{})
 	return format.With(fileFormat{*o}).NewWriter(w, p, &o.WriteOptions)
 }

@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/external"
 	"github.com/weightmap/weightmap/internal/onnxgraph"
 	"github.com/weightmap/weightmap/internal/opsets"
@@ -29,7 +29,7 @@ type parsed struct {
 	records []record         // by tensor
 	files   external.Files
 	model   model
-	decoded *plan.Graph
+	decoded *schema.Graph
 }
 
 // record locates the message of a tensor in the file.

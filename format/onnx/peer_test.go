@@ -11,26 +11,27 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
 
 // peerPlan is a model whose shapes can be inferred.
-func peerPlan() *format.Plan {
-	return &format.Plan{
-		Metadata: format.Metadata{{Key: "producer_name", Value: "weightmap"}, {Key: "k", Value: "v"}},
+func peerPlan() *schema.Schema {
+	return &schema.Schema{
+		Metadata: schema.Metadata{{Key: "producer_name", Value: "weightmap"}, {Key: "k", Value: "v"}},
 		Tensors: []tensor.Info{
 			{Name: "w", DType: tensor.Float32, Shape: tensor.Shape{3, 2}}, {Name: "b", DType: tensor.Float32, Shape: tensor.Shape{2}},
 			{Name: "h", DType: tensor.Float16, Shape: tensor.Shape{1}}, {Name: "l", DType: tensor.Int64}, {Name: "none", DType: tensor.Float32, Shape: tensor.Shape{0, 2}},
 		},
-		Graph: &format.Graph{
+		Graph: &schema.Graph{
 			Name:    "main",
-			Inputs:  []format.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: []format.Dim{{Size: 4}, {Size: 3}}}},
-			Outputs: []format.ValueInfo{{Name: "y", DType: tensor.Float32, Dims: []format.Dim{{Size: 4}, {Size: 2}}}},
-			Nodes: []format.Node{
-				{Name: "gemm", Op: "Gemm", Inputs: []string{"x", "w", "b"}, Outputs: []string{"g"}, Attributes: []format.Attribute{{Name: "alpha", Value: float32(0.5)}}},
-				{Op: "Softmax", Inputs: []string{"g"}, Outputs: []string{"y"}, Attributes: []format.Attribute{{Name: "axis", Value: int64(0)}}},
+			Inputs:  []schema.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: []schema.Dim{{Size: 4}, {Size: 3}}}},
+			Outputs: []schema.ValueInfo{{Name: "y", DType: tensor.Float32, Dims: []schema.Dim{{Size: 4}, {Size: 2}}}},
+			Nodes: []schema.Node{
+				{Name: "gemm", Op: "Gemm", Inputs: []string{"x", "w", "b"}, Outputs: []string{"g"}, Attributes: []schema.Attribute{{Name: "alpha", Value: float32(0.5)}}},
+				{Op: "Softmax", Inputs: []string{"g"}, Outputs: []string{"y"}, Attributes: []schema.Attribute{{Name: "axis", Value: int64(0)}}},
 			},
 		},
 	}
@@ -45,8 +46,8 @@ func fill(i int, n int64) []byte {
 	return b
 }
 
-// written writes a plan to a file in a directory of its own.
-func written(t *testing.T, p *format.Plan, o *WriteOptions) string {
+// written writes a schema to a file in a directory of its own.
+func written(t *testing.T, p *schema.Schema, o *WriteOptions) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "m.onnx")
 	w, err := Create(path, p, o)
@@ -110,7 +111,7 @@ func TestReadsPeer(t *testing.T) {
 		expect.OK(t, err)
 		scope := map[string][]string{}
 		for _, a := range g.Nodes[0].Attributes {
-			scope[a.Name] = a.Value.(*format.Graph).Initializers
+			scope[a.Name] = a.Value.(*schema.Graph).Initializers
 		}
 		expect.Equal(t, map[string][]string{"then_branch": {"c"}, "else_branch": {}}, scope)
 		if _, err := f.Tensor("c"); err == nil {
@@ -124,7 +125,7 @@ func TestReadsPeer(t *testing.T) {
 func TestAligned(t *testing.T) {
 	testhost.NeedTimes(t)
 	for n := range 130 {
-		p := &format.Plan{Tensors: []tensor.Info{{Name: strings.Repeat("n", n+1), DType: tensor.Float64, Shape: tensor.Shape{3}}, {Name: "-", DType: tensor.Uint8, Shape: tensor.Shape{1}}}}
+		p := &schema.Schema{Tensors: []tensor.Info{{Name: strings.Repeat("n", n+1), DType: tensor.Float64, Shape: tensor.Shape{3}}, {Name: "-", DType: tensor.Uint8, Shape: tensor.Shape{1}}}}
 		f, err := Open(written(t, p, nil), nil)
 		expect.OK(t, err)
 		for _, v := range f.Tensors() {
@@ -134,7 +135,7 @@ func TestAligned(t *testing.T) {
 		}
 		f.Close()
 	}
-	p := &format.Plan{Tensors: []tensor.Info{{Name: "s", DType: tensor.Int8, Shape: tensor.Shape{9}}, {Name: "l", DType: tensor.Int8, Shape: tensor.Shape{5000}}, {Name: "in", DType: tensor.Int8, Shape: tensor.Shape{1}}}}
+	p := &schema.Schema{Tensors: []tensor.Info{{Name: "s", DType: tensor.Int8, Shape: tensor.Shape{9}}, {Name: "l", DType: tensor.Int8, Shape: tensor.Shape{5000}}, {Name: "in", DType: tensor.Int8, Shape: tensor.Shape{1}}}}
 	path := written(t, p, &WriteOptions{ExternalFrom: 9, External: "d/w.bin"})
 	f, err := Open(path, nil)
 	expect.OK(t, err)
@@ -192,11 +193,11 @@ func edit(in, out string) error {
 		return err
 	}
 	defer m.Close()
-	p, err := format.PlanOf(m)
+	p, err := m.Schema()
 	if err != nil {
 		return err
 	}
-	p.Metadata = append(p.Metadata, format.Entry{Key: "weightmap", Value: "1"})
+	p.Metadata = append(p.Metadata, schema.Entry{Key: "weightmap", Value: "1"})
 	w, err := format.Create(formatName, out, p, &format.WriteOptions{NoSync: true})
 	if err != nil {
 		return err

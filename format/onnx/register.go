@@ -7,7 +7,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/contract"
 )
 
@@ -29,7 +29,7 @@ func (fileFormat) Describe() driver.Description {
 func (fileFormat) Detect(head []byte, size int64) bool { return detect(head, size) }
 
 // Layout implements driver.Layouter.
-func (d fileFormat) Layout(p *plan.Plan, o *plan.WriteOptions) (*driver.Layout, error) {
+func (d fileFormat) Layout(p *schema.Schema, o *driver.WriteOptions) (*driver.Layout, error) {
 	w, err := newWriter(p, o, &d.opts)
 	if err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func (d fileFormat) Layout(p *plan.Plan, o *plan.WriteOptions) (*driver.Layout, 
 func (fileFormat) Operators() []contract.Operator { return nil }
 
 // Configure implements driver.Configurable.
-func (d fileFormat) Configure(own any, s *plan.Storage) (driver.Driver, error) {
+func (d fileFormat) Configure(own any, s *driver.Storage) (driver.Driver, error) {
 	o, err := driver.OwnOptions(formatName, own, d.opts, (*WriteOptions).common)
 	if err != nil {
 		return nil, err

@@ -8,7 +8,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/external"
 	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/internal/wire"
@@ -18,15 +18,15 @@ import (
 
 // Create starts writing a model to path. The data goes to a temporary file that Close
 // renames. Nil options work.
-func Create(path string, p *format.Plan, o *WriteOptions) (*format.Writer, error) {
+func Create(path string, p *schema.Schema, o *WriteOptions) (*format.Writer, error) {
 	o = cmp.Or(o, &WriteOptions{})
 	return format.With(fileFormat{*o}).Create(path, p, &o.WriteOptions)
 }
 
 // writer holds the layout of a model. It is the Encoder if there is external data.
 type writer struct {
-	plan *plan.Plan
-	o    *plan.WriteOptions
+	plan *schema.Schema
+	o    *driver.WriteOptions
 
 	front, before, after []byte           // the model without its tensors
 	shells               map[string]shell // by tensor
@@ -39,8 +39,8 @@ type writer struct {
 	at     int64 // end of the layout so far
 }
 
-// newWriter lays out a plan.
-func newWriter(p *plan.Plan, o *plan.WriteOptions, own *WriteOptions) (w *writer, err error) {
+// newWriter lays out a schema.
+func newWriter(p *schema.Schema, o *driver.WriteOptions, own *WriteOptions) (w *writer, err error) {
 	w = &writer{plan: p, o: o, offs: make([]int64, len(p.Tensors))}
 	w.ext, err = external.New(formatName, own.External, o.Path, files)
 	if err != nil && own.ExternalFrom > 0 {

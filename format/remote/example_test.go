@@ -16,6 +16,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/remote"
+	"github.com/weightmap/weightmap/format/schema"
 	_ "github.com/weightmap/weightmap/mag"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -110,7 +111,7 @@ func exampleServer() (url string, stop func()) {
 
 // exampleModel returns the bytes of a model of one tensor.
 func exampleModel() []byte {
-	plan := &format.Plan{Tensors: []tensor.Info{{Name: "fc.weight", DType: tensor.Float32, Shape: tensor.Shape{2, 2}}}}
+	plan := &schema.Schema{Tensors: []tensor.Info{{Name: "fc.weight", DType: tensor.Float32, Shape: tensor.Shape{2, 2}}}}
 	var file bytes.Buffer
 	w, err := format.NewWriter("mag", &file, plan, nil)
 	if err == nil {

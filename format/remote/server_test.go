@@ -12,6 +12,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	_ "github.com/weightmap/weightmap/format/all"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -114,7 +115,7 @@ func reader(t testing.TB, s *server, o *Options) *Reader {
 // written returns a model of n tensors of so many rows of 64 float32.
 func written(t testing.TB, name string, n int, rows int64) []byte {
 	t.Helper()
-	plan := &format.Plan{}
+	plan := &schema.Schema{}
 	for i := range n {
 		plan.Tensors = append(plan.Tensors, tensor.Info{Name: fmt.Sprint(i + 1), DType: tensor.Float32, Shape: tensor.Shape{rows, 64}})
 	}

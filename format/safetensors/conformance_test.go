@@ -4,8 +4,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/formattest"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/corpus"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -24,10 +24,10 @@ func TestConformance(t *testing.T) {
 			known = append(known, d.dtype)
 		}
 	}
-	several := formattest.RandomPlan(r, formattest.PlanOptions{DTypes: known, Tensors: 4})
-	several.Metadata = format.Metadata{{Key: "format", Value: "pt"}, {Key: "", Value: "\"é\x00"}}
-	long := formattest.RandomPlan(r, formattest.PlanOptions{DTypes: known, MinRank: 1, Tensors: 3, Name: formattest.LongName})
-	listed := &format.Plan{Tensors: []tensor.Info{
+	several := formattest.RandomSchema(r, formattest.SchemaOptions{DTypes: known, Tensors: 4})
+	several.Metadata = schema.Metadata{{Key: "format", Value: "pt"}, {Key: "", Value: "\"é\x00"}}
+	long := formattest.RandomSchema(r, formattest.SchemaOptions{DTypes: known, MinRank: 1, Tensors: 3, Name: formattest.LongName})
+	listed := &schema.Schema{Tensors: []tensor.Info{
 		{Name: "four", Shape: tensor.Shape{3, 2}, Encoding: &tensor.Encoding{Name: "F4", BlockElems: 2, BlockBytes: 1}},
 		{Name: "six", Shape: tensor.Shape{4}, Encoding: &tensor.Encoding{Name: "F6_E3M2", BlockElems: 4, BlockBytes: 3}},
 		{Name: "scale", Shape: tensor.Shape{5}, Encoding: &tensor.Encoding{Name: "F8_E8M0", BlockElems: 1, BlockBytes: 1}},
@@ -41,11 +41,11 @@ func TestConformance(t *testing.T) {
 			"BitFlips": noSums, "CoveredData": noSums,
 		},
 		Samples: []formattest.Sample{
-			{Name: "several", Plan: several},
-			{Name: "long", Plan: long},
-			{Name: "listed", Plan: listed},
-			{Name: "empty", Plan: &format.Plan{}},
-			{Name: "metadata", Plan: &format.Plan{Metadata: several.Metadata}},
+			{Name: "several", Schema: several},
+			{Name: "long", Schema: long},
+			{Name: "listed", Schema: listed},
+			{Name: "empty", Schema: &schema.Schema{}},
+			{Name: "metadata", Schema: &schema.Schema{Metadata: several.Metadata}},
 		},
 	})
 }

@@ -83,18 +83,18 @@
 // # Writing
 //
 // The writer produces the same bytes as the reference. The header has no white space. It
-// begins with the metadata, in the plan's order (the reference's order is random), followed by
+// begins with the metadata, in the schema's order (the reference's order is random), followed by
 // the tensors in the order of their data: by descending position of the dtype in the list
 // above, then by name. Spaces pad the header to a multiple of 8. Since larger elements come
-// first, all data is aligned. The layout depends on the plan alone, so the writer streams if
+// first, all data is aligned. The layout depends on the schema alone, so the writer streams if
 // tensors arrive in that order. Dtypes without a tensor.DType are written if rows fill whole
 // bytes.
 //
-// The values of metadata are strings. Those of a plan that are numbers, booleans, JSON or null are written as
-// their JSON text, and the entry "weightmap.types" names their keys and types, {"epoch":"int64"}: format.PlanOf gives
+// The values of metadata are strings. Those of a schema that are numbers, booleans, JSON or null are written as
+// their JSON text, and the entry "weightmap.types" names their keys and types, {"epoch":"int64"}: format.Model.Schema gives
 // them their types again, so nothing is lost. Model.Metadata returns the strings.
 //
-// The format has no graph and no quantization parameters. For a plan with more, the writer returns an error
+// The format has no graph and no quantization parameters. For a schema with more, the writer returns an error
 // that lists what would be lost; see format.WriteOptions.AcceptLoss. A tensor
 // called __metadata__ is renamed by appending underscores (LossName).
 //

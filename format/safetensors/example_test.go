@@ -9,6 +9,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/safetensors"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -20,7 +21,7 @@ func ExampleCreate() {
 	}
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "model.safetensors")
-	plan := &format.Plan{Tensors: []tensor.Info{
+	plan := &schema.Schema{Tensors: []tensor.Info{
 		{Name: "up", DType: tensor.Int8, Shape: tensor.Shape{16}},
 		{Name: "down", DType: tensor.Int8, Shape: tensor.Shape{16}},
 	}}

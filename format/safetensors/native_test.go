@@ -9,6 +9,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
 	_ "github.com/weightmap/weightmap/format/gguf"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -35,10 +36,10 @@ func TestCopyUnknown(t *testing.T) {
 		t.Error(err)
 	}
 	// Without its file, the name of a dtype has no meaning.
-	p := &format.Plan{Tensors: []tensor.Info{{Name: "a", Shape: tensor.Shape{3}, Size: 3, Encoding: &tensor.Encoding{Name: "new"}}}}
+	p := &schema.Schema{Tensors: []tensor.Info{{Name: "a", Shape: tensor.Shape{3}, Size: 3, Encoding: &tensor.Encoding{Name: "new"}}}}
 	expect.Refused(t, format.ErrUnsupported)(Create(out, p, nil))
 	for _, size := range []int64{0, 3} {
-		p.Native, p.Tensors[0].Size, p.Tensors[0].Shape = &format.Native{Format: "safetensors"}, size, tensor.Shape{3 - size}
+		p.Native, p.Tensors[0].Size, p.Tensors[0].Shape = &schema.Native{Format: "safetensors"}, size, tensor.Shape{3 - size}
 		expect.Refused(t, format.ErrUnsupported, 3-size, size)(Create(out, p, nil))
 	}
 }

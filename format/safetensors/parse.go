@@ -10,7 +10,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/foreign"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 	"github.com/weightmap/weightmap/internal/shards"
@@ -40,7 +40,7 @@ func parseIndex(src driver.Source, x *driver.Index, o *driver.Options, out *driv
 	if err != nil {
 		return err
 	}
-	all[0] = slices.DeleteFunc(all[0], func(e plan.Entry) bool { // describes the files
+	all[0] = slices.DeleteFunc(all[0], func(e schema.Entry) bool { // describes the files
 		return e.Key == "total_size" || e.Key == "total_parameters"
 	})
 	if unlisted > 0 {
@@ -51,7 +51,7 @@ func parseIndex(src driver.Source, x *driver.Index, o *driver.Options, out *driv
 }
 
 // merge sets the metadata of a model of several files.
-func merge(all []plan.Metadata, out *driver.Parsed) {
+func merge(all []schema.Metadata, out *driver.Parsed) {
 	differ := 0
 	out.Metadata, differ = shards.Merge(all...)
 	if differ > 0 {
@@ -77,7 +77,7 @@ func sums() []driver.Sum { return []driver.Sum{{Name: "header"}} }
 
 // parseShard parses a shard. If the file is something else, such as a Git LFS pointer, the error
 // says so.
-func parseShard(src driver.Source, space driver.Space, y *driver.Index, o *driver.Options) (plan.Metadata, error) {
+func parseShard(src driver.Source, space driver.Space, y *driver.Index, o *driver.Options) (schema.Metadata, error) {
 	head, err := driver.Peek(src, driver.SniffLen)
 	if err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func parseShard(src driver.Source, space driver.Space, y *driver.Index, o *drive
 }
 
 // parseFile parses a file with tensors into x. head is its beginning.
-func parseFile(src driver.Source, head []byte, space driver.Space, x *driver.Index, o *driver.Options) (plan.Metadata, error) {
+func parseFile(src driver.Source, head []byte, space driver.Space, x *driver.Index, o *driver.Options) (schema.Metadata, error) {
 	c := wire.NewCursor(formatName, head, 0)
 	n := c.U64("header length")
 	switch {
@@ -162,7 +162,7 @@ type parser struct {
 }
 
 // header parses the header.
-func (p *parser) header() (meta plan.Metadata, err error) {
+func (p *parser) header() (meta schema.Metadata, err error) {
 	seen := false
 	err = p.s.Object(func(key []byte, at int) (err error) {
 		if string(key) != metadataKey {

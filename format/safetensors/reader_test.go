@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/corpus"
 	"github.com/weightmap/weightmap/internal/expect"
 )
@@ -17,7 +18,7 @@ type goldenFile struct {
 	name string
 	file []byte
 	want rows
-	meta format.Metadata
+	meta schema.Metadata
 }
 
 // golden returns files with their expected content.
@@ -28,10 +29,10 @@ func golden() []goldenFile {
 			want: rows{row("w", "float32", count(16), 2, 2)}},
 		{name: "metadata in front, in its order", file: fileOf(`{"__metadata__":{"format":"pt","a":"\u00e9\ud83d\ude00\n","":""},"w":{"dtype":"U8","shape":[],"data_offsets":[0,1]}}`, 7),
 			want: rows{row("w", "uint8", []byte{7})},
-			meta: format.Metadata{{Key: "format", Value: "pt"}, {Key: "a", Value: "é😀\n"}, {Key: "", Value: ""}}},
+			meta: schema.Metadata{{Key: "format", Value: "pt"}, {Key: "a", Value: "é😀\n"}, {Key: "", Value: ""}}},
 		{name: "metadata behind, key escaped", file: fileOf(`{"w":{"dtype":"U8","shape":[],"data_offsets":[0,1]},"\u005f_metadata__":{"k":"v"}}`, 7),
 			want: rows{row("w", "uint8", []byte{7})},
-			meta: format.Metadata{{Key: "k", Value: "v"}}},
+			meta: schema.Metadata{{Key: "k", Value: "v"}}},
 		{name: "metadata null", file: fileOf(`{"__metadata__":null}`)},
 		{name: "metadata empty", file: fileOf(`{"__metadata__":{}}`)},
 		{name: "white space", file: fileOf(" \r\n\t{ \"w\" : { \"dtype\" : \"I8\" , \"shape\" : [ 1 ] , \"data_offsets\" : [ 0 , 1 ] } } \n", 9),

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 )
 
@@ -22,7 +23,7 @@ func TestShardedMetadata(t *testing.T) {
 	m, err := Open(save(t, t.TempDir(), "model.safetensors.index.json", index, "s1.safetensors", shard1, "s2.safetensors", shard2), nil)
 	expect.OK(t, err)
 	defer m.Close()
-	want := format.Metadata{{Key: "x", Value: "y"}, {Key: "m", Value: json.RawMessage(`{"k":[1]}`)}, {Key: "format", Value: "pt"}, {Key: "n", Value: "2"}}
+	want := schema.Metadata{{Key: "x", Value: "y"}, {Key: "m", Value: json.RawMessage(`{"k":[1]}`)}, {Key: "format", Value: "pt"}, {Key: "n", Value: "2"}}
 	expect.Equal(t, want, expect.Got(t, m.Metadata))
 	if notes := strings.Join(m.Notes(), "\n"); !strings.Contains(notes, "metadata entries that differ between files, of which the first counts: 1") {
 		t.Error(notes)

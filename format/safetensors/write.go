@@ -11,7 +11,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/internal/jsontext"
 	"github.com/weightmap/weightmap/internal/shards"
@@ -21,17 +21,17 @@ import (
 )
 
 // Create starts writing a file to path. It writes to a temporary file, which replaces path on
-// Close. If the plan holds anything the format cannot store, the error is a [format.LossError]
+// Close. If the schema holds anything the format cannot store, the error is a [format.LossError]
 // unless the options accept the loss. A nil *format.WriteOptions is the zero value.
-func Create(path string, p *format.Plan, o *format.WriteOptions) (*format.Writer, error) {
+func Create(path string, p *schema.Schema, o *format.WriteOptions) (*format.Writer, error) {
 	return codec.Create(path, p, o)
 }
 
 // Losses implements driver.Lossy.
-func (fileFormat) Losses(p *plan.Plan, _ *plan.WriteOptions, l *plan.LossList) {
+func (fileFormat) Losses(p *schema.Schema, _ *driver.WriteOptions, l *schema.LossList) {
 	l.AllQuantization(p, "the format has no quantization parameters")
 	l.AnyGraph(p, "the format holds no graph")
-	l.UniqueMetadata(p, func(_ int, e plan.Entry) error {
+	l.UniqueMetadata(p, func(_ int, e schema.Entry) error {
 		if err := textmeta.Check(p.Metadata, e); err != nil {
 			return err
 		}
@@ -47,7 +47,7 @@ func (fileFormat) Losses(p *plan.Plan, _ *plan.WriteOptions, l *plan.LossList) {
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
 		if rankOf(t) < 0 && !isListed(t) {
-			l.Fixed(plan.LossDType, t.Name, fmt.Errorf("%w: the format has no %s", format.ErrUnsupported, t.TypeName()))
+			l.Fixed(schema.LossDType, t.Name, fmt.Errorf("%w: the format has no %s", format.ErrUnsupported, t.TypeName()))
 		}
 		if t.Name == metadataKey {
 			l.Renamed(p, i, "the format keeps its metadata under this name")
@@ -57,7 +57,7 @@ func (fileFormat) Losses(p *plan.Plan, _ *plan.WriteOptions, l *plan.LossList) {
 
 // Layout implements driver.Layouter. It orders tensors as the reference does: by descending index
 // in dtypes, then by name. Unknown dtypes come last.
-func (fileFormat) Layout(p *plan.Plan, _ *plan.WriteOptions) (*driver.Layout, error) {
+func (fileFormat) Layout(p *schema.Schema, _ *driver.WriteOptions) (*driver.Layout, error) {
 	n := len(p.Tensors)
 	order, names, ranks := make([]int, n), make([]string, n), make([]int, n)
 	for i := range order {
@@ -116,7 +116,7 @@ func (fileFormat) Layout(p *plan.Plan, _ *plan.WriteOptions) (*driver.Layout, er
 }
 
 // nameOf returns the name to write for tensor i. The reserved name gets a suffix.
-func nameOf(p *plan.Plan, i int) string {
+func nameOf(p *schema.Schema, i int) string {
 	name := p.Tensors[i].Name
 	if name != metadataKey {
 		return name
@@ -134,10 +134,10 @@ func (fileFormat) Places(path string) contract.Places {
 }
 
 // Split implements contract.Splitter. Every shard has all metadata.
-func (fileFormat) Split([]*plan.Plan) {}
+func (fileFormat) Split([]*schema.Schema) {}
 
 // Index implements contract.Splitter.
-func (fileFormat) Index(parts []*plan.Plan, names []string) ([]byte, error) {
+func (fileFormat) Index(parts []*schema.Schema, names []string) ([]byte, error) {
 	total := int64(0)
 	entries := jsontext.Writer{}
 	for i, p := range parts {
@@ -154,7 +154,7 @@ func (fileFormat) Index(parts []*plan.Plan, names []string) ([]byte, error) {
 	}
 	text, err := entries.Done()
 	if err != nil {
-		return nil, fmt.Errorf("%w: the name of a file or a tensor: %w", format.ErrPlan, err)
+		return nil, fmt.Errorf("%w: the name of a file or a tensor: %w", format.ErrSchema, err)
 	}
 	return fmt.Appendf(nil, "{\n  \"metadata\": {\n    \"total_size\": %d\n  },\n  \"weight_map\": {%s\n  }\n}\n", total, text), nil
 }

@@ -9,12 +9,13 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// write returns the file of a plan.
-func write(t testing.TB, p *format.Plan, o *format.WriteOptions, data map[string][]byte) []byte {
+// write returns the file of a schema.
+func write(t testing.TB, p *schema.Schema, o *format.WriteOptions, data map[string][]byte) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	w, err := newWriter(&out, p, o)
@@ -27,9 +28,9 @@ func write(t testing.TB, p *format.Plan, o *format.WriteOptions, data map[string
 }
 
 // TestWrittenBytes checks that a file is what the reference implementation writes: ordered by dtype and
-// name whatever the plan's order, padded, and with strings escaped as little as possible.
+// name whatever the schema's order, padded, and with strings escaped as little as possible.
 func TestWrittenBytes(t *testing.T) {
-	p := &format.Plan{Metadata: format.Metadata{{Key: "\"\\/\b\f\n\r\t", Value: "\x00\x1f\x7f<é\u2028😀"}}, Tensors: []tensor.Info{
+	p := &schema.Schema{Metadata: schema.Metadata{{Key: "\"\\/\b\f\n\r\t", Value: "\x00\x1f\x7f<é\u2028😀"}}, Tensors: []tensor.Info{
 		{Name: "b", DType: tensor.Uint8, Shape: tensor.Shape{2}}, {Name: "a", DType: tensor.Uint8, Shape: tensor.Shape{1}}, {Name: "w", DType: tensor.Float32, Shape: tensor.Shape{1}},
 		{Name: "q", Shape: tensor.Shape{1, 2}, Encoding: &tensor.Encoding{Name: "F4", BlockElems: 2, BlockBytes: 1}}, {Name: "i\"", DType: tensor.Int64},
 	}}
@@ -39,12 +40,12 @@ func TestWrittenBytes(t *testing.T) {
 		`"b":{"dtype":"U8","shape":[2],"data_offsets":[13,15]},"q":{"dtype":"F4","shape":[1,2],"data_offsets":[15,16]}}`
 	want += strings.Repeat(" ", -len(want)&7)
 	expect.Equal(t, string(fileOf(want, []byte("\x00\x01\x02\x03\x04\x05\x06\x07\x00\x00\x80\x3f\x03\x01\x02\x04")...)), string(got))
-	expect.Equal(t, "\b\x00\x00\x00\x00\x00\x00\x00{}      ", string(write(t, &format.Plan{}, nil, nil)))
+	expect.Equal(t, "\b\x00\x00\x00\x00\x00\x00\x00{}      ", string(write(t, &schema.Schema{}, nil, nil)))
 }
 
 func TestLosses(t *testing.T) {
-	p := &format.Plan{
-		Metadata: format.Metadata{
+	p := &schema.Schema{
+		Metadata: schema.Metadata{
 			{Key: "s", Value: "text"}, {Key: "b", Value: true}, {Key: "i", Value: int64(-5)}, {Key: "f", Value: 0.25}, {Key: "inf", Value: math.Inf(1)},
 			{Key: "n", Value: nil}, {Key: "num", Value: json.Number("1.50")}, {Key: "raw", Value: json.RawMessage(`{"a": [1]}`)},
 			{Key: "s", Value: "again"}, {Key: "bad", Value: "\xff"}, {Key: "type", Value: 1i},
@@ -56,10 +57,10 @@ func TestLosses(t *testing.T) {
 			{Name: "blocks", Shape: tensor.Shape{32}, Encoding: &tensor.Encoding{Name: "Q4_0", BlockElems: 32, BlockBytes: 18}},
 			{Name: "other", Shape: tensor.Shape{32}, Encoding: &tensor.Encoding{Name: "F32", BlockElems: 1, BlockBytes: 4}},
 		},
-		Graph: &format.Graph{Name: "g", Nodes: []format.Node{{Op: "Relu"}}},
+		Graph: &schema.Graph{Name: "g", Nodes: []schema.Node{{Op: "Relu"}}},
 	}
 	_, err := newWriter(&bytes.Buffer{}, p, nil)
-	var refused *format.LossError
+	var refused *schema.LossError
 	if !errors.As(err, &refused) {
 		t.Fatal(err)
 	}
@@ -73,7 +74,7 @@ func TestLosses(t *testing.T) {
 	p.Tensors = p.Tensors[:3] // dtypes cannot be let go
 	f := open(t, write(t, p, &format.WriteOptions{AcceptLoss: []string{"quantization", "metadata", "graph", "conversion", "name"}},
 		map[string][]byte{"q": {0, 0}, "__metadata__": {0}, "__metadata___": {0}}))
-	meta := format.Metadata{{Key: "s", Value: "text"}, {Key: "b", Value: "true"}, {Key: "i", Value: "-5"}, {Key: "f", Value: "0.25"}, {Key: "inf", Value: "+Inf"},
+	meta := schema.Metadata{{Key: "s", Value: "text"}, {Key: "b", Value: "true"}, {Key: "i", Value: "-5"}, {Key: "f", Value: "0.25"}, {Key: "inf", Value: "+Inf"},
 		{Key: "n", Value: "null"}, {Key: "num", Value: "1.50"}, {Key: "raw", Value: `{"a": [1]}`},
 		{Key: "weightmap.types", Value: `{"b":"bool","i":"int64","f":"float64","inf":"float64","n":"null","num":"number","raw":"json"}`}}
 	// Entries that repeat a key are dropped.
@@ -85,8 +86,8 @@ func TestLosses(t *testing.T) {
 
 // TestHeaderTooLarge checks that a header over the limit is not written.
 func TestHeaderTooLarge(t *testing.T) {
-	_, err := newWriter(&bytes.Buffer{}, &format.Plan{Metadata: format.Metadata{{Key: "k", Value: strings.Repeat("x", maxHeader)}}}, nil)
-	if !errors.Is(err, format.ErrPlan) || !errors.Is(err, format.ErrLimit) {
+	_, err := newWriter(&bytes.Buffer{}, &schema.Schema{Metadata: schema.Metadata{{Key: "k", Value: strings.Repeat("x", maxHeader)}}}, nil)
+	if !errors.Is(err, format.ErrSchema) || !errors.Is(err, format.ErrLimit) {
 		t.Errorf("%v", err)
 	}
 }

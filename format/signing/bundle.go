@@ -10,7 +10,6 @@ import (
 	"os"
 	"slices"
 
-	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/keys"
 	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/internal/wire"
@@ -83,7 +82,7 @@ func Parse(b []byte) (*Bundle, error) {
 	p := &Bundle{raw: bytes.Clone(b)}
 	p.parseMaterial(o)
 	if o.has("messageSignature") {
-		o.fail("messageSignature", driver.ErrUnsupported, "it signs no statement")
+		o.fail("messageSignature", tensor.ErrUnsupported, "it signs no statement")
 	}
 	e := o.object("dsseEnvelope")
 	e.is("payloadType", payloadType)

@@ -4,8 +4,7 @@ import (
 	"encoding/base64"
 	"strings"
 
-	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
@@ -15,7 +14,7 @@ import (
 // encoding/json. After an error, all values read are zero.
 type object struct {
 	prefix string // of its fields in errors
-	values plan.Metadata
+	values schema.Metadata
 	err    *error // the first error, shared by all objects of a text
 }
 
@@ -84,7 +83,7 @@ func get[T any](o object, key string) T {
 
 // object returns the object at key.
 func (o object) object(key string) object {
-	return object{o.prefix + key + ".", get[plan.Metadata](o, key), o.err}
+	return object{o.prefix + key + ".", get[schema.Metadata](o, key), o.err}
 }
 
 // objects returns the objects of the array at key, which must not be empty.
@@ -94,7 +93,7 @@ func (o object) objects(key string) (out []object) {
 		o.fail(key, tensor.ErrCorrupt, "it is empty")
 	}
 	for i, v := range list {
-		e, ok := v.(plan.Metadata)
+		e, ok := v.(schema.Metadata)
 		if !ok {
 			o.fail(key, tensor.ErrCorrupt, "element %d is no JSON object", i)
 		}
@@ -116,7 +115,7 @@ func (o object) only(key string) object {
 // is fails unless the value of key is the string want.
 func (o object) is(key, want string) {
 	if got := get[string](o, key); got != want {
-		o.fail(key, driver.ErrUnsupported, "%.100q, not %q", got, want)
+		o.fail(key, tensor.ErrUnsupported, "%.100q, not %q", got, want)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 // bundleName is the default name of a directory's bundle.
@@ -111,7 +112,7 @@ func (p *Policy) read(m *opening) (*Bundle, error) {
 		if err == nil {
 			return parseAt(text, m.pathOf(name))
 		}
-		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, driver.ErrUnsupported) { // bytes have no other files
+		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, tensor.ErrUnsupported) { // bytes have no other files
 			return nil, err
 		}
 		missing = err
@@ -126,7 +127,7 @@ func (p *Policy) read(m *opening) (*Bundle, error) {
 }
 
 func noSignature(m *opening, err error) error {
-	return refuse(m.path, driver.ErrSignature, "there is no signature: %w", err)
+	return refuse(m.path, tensor.ErrSignature, "there is no signature: %w", err)
 }
 
 // dir returns the directory of the files of a model that has a path.
@@ -158,7 +159,7 @@ func (p *Policy) prefix(m *opening, s *statement) (string, error) {
 	}
 	dir, ok := below(p.Root, m.dir())
 	if !ok {
-		return "", refuse(m.path, driver.ErrSignature, "it is not below %s, which was signed", p.Root)
+		return "", refuse(m.path, tensor.ErrSignature, "it is not below %s, which was signed", p.Root)
 	}
 	if dir == "." {
 		return "", nil
@@ -183,7 +184,7 @@ func (s *statement) prefixOf(name string) (string, error) {
 	case 1:
 		return found[0], nil
 	}
-	return "", refuse(name, driver.ErrSignature, "the signature lists %d files of this name in directories, and none outside", len(found))
+	return "", refuse(name, tensor.ErrSignature, "the signature lists %d files of this name in directories, and none outside", len(found))
 }
 
 // require requires the digests of the files whose names begin with prefix.
@@ -203,7 +204,7 @@ func (s *statement) require(m *opening, prefix string, ignore []string) error {
 // requireSingle is require for a statement about one file of any name.
 func (s *statement) requireSingle(m *opening) error {
 	if !m.isFile {
-		return refuse(m.path, driver.ErrSignature, "it is a directory, and the signature is of one file")
+		return refuse(m.path, tensor.ErrSignature, "it is a directory, and the signature is of one file")
 	}
 	return m.Require(cmp.Or(m.name, "model"), s.digests(".")...)
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	_ "github.com/weightmap/weightmap/format/all"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -30,7 +31,7 @@ func sign(t testing.TB, root, bundle string, key *ecdsa.PrivateKey) {
 // write writes a model of two tensors, and returns the path that opens it.
 func write(t testing.TB, name, path string, o *format.WriteOptions) (opens string) {
 	t.Helper()
-	p := &format.Plan{}
+	p := &schema.Schema{}
 	for _, n := range []string{"a", "b"} {
 		p.Tensors = append(p.Tensors, tensor.Info{Name: n, DType: tensor.Float32, Shape: tensor.Shape{1000}})
 	}
@@ -83,7 +84,7 @@ func TestPolicy(t *testing.T) {
 		if name == "mobi" {
 			info.Name = "1"
 		}
-		w, err := format.Create(name, path, &format.Plan{Tensors: []tensor.Info{info}}, nil)
+		w, err := format.Create(name, path, &schema.Schema{Tensors: []tensor.Info{info}}, nil)
 		if err != nil {
 			t.Log(err)
 			continue

@@ -14,8 +14,8 @@ import (
 	"strings"
 
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/keys"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 // Options controls how files are listed and hashed. A nil *Options is the zero value.
@@ -38,19 +38,19 @@ type Options struct {
 	// Workers is the number of goroutines that hash. If 0, it is the number of CPUs.
 	Workers int
 	// Progress is called with the number of bytes hashed.
-	Progress plan.Progress
+	Progress driver.Progress
 }
 
 // checked returns a copy of o with clean paths in Ignore.
 func (o *Options) checked() (c Options, err error) {
 	c = *cmp.Or(o, &Options{})
 	if c.Workers < 0 || c.ShardSize < 0 {
-		return c, fmt.Errorf("%w: Workers %d, ShardSize %d", driver.ErrOption, c.Workers, c.ShardSize)
+		return c, fmt.Errorf("%w: Workers %d, ShardSize %d", tensor.ErrOption, c.Workers, c.ShardSize)
 	}
 	var ignore []string
 	for _, name := range c.Ignore {
 		if ignore, err = addIgnored(ignore, name); err != nil {
-			return c, fmt.Errorf("%w: %w", driver.ErrOption, err)
+			return c, fmt.Errorf("%w: %w", tensor.ErrOption, err)
 		}
 	}
 	c.Ignore = ignore
@@ -90,7 +90,7 @@ func Sign(ctx context.Context, root string, by Signer, opts *Options) (*Bundle, 
 	}
 	sig, err := by.Key.Sign(random, hashed(h, pae(payload)), h)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", driver.ErrKey, err)
+		return nil, fmt.Errorf("%w: %w", tensor.ErrKey, err)
 	}
 	b, err := Parse(assemble(m, payload, sig))
 	if err == nil {
@@ -102,7 +102,7 @@ func Sign(ctx context.Context, root string, by Signer, opts *Options) (*Bundle, 
 // material returns the verification material of the bundle and the hash that goes with the key.
 func (s *Signer) material() (m string, h crypto.Hash, err error) {
 	if s.Key == nil {
-		return "", 0, fmt.Errorf("%w: there is none to sign with", driver.ErrKey)
+		return "", 0, fmt.Errorf("%w: there is none to sign with", tensor.ErrKey)
 	}
 	if h, err = hashOf(s.Key.Public()); err != nil {
 		return "", 0, err
@@ -111,7 +111,7 @@ func (s *Signer) material() (m string, h crypto.Hash, err error) {
 		return fmt.Sprintf(`"publicKey":{"hint":"%s"}`, pemHint(s.Key.Public())), h, nil
 	}
 	if !keys.Equal(s.Chain[0].PublicKey, s.Key.Public()) {
-		return "", 0, fmt.Errorf("%w: the first certificate is of another key", driver.ErrKey)
+		return "", 0, fmt.Errorf("%w: the first certificate is of another key", tensor.ErrKey)
 	}
 	var list []string
 	for _, c := range s.Chain {
@@ -131,7 +131,7 @@ func digestAll(ctx context.Context, root string, o *Options) (*statement, error)
 	s.ignore = t.recorded(o.Bundle)
 	for _, f := range t.files {
 		if !validName(f.name) {
-			return nil, refuse(f.path, driver.ErrUnsupported, "its name cannot be signed")
+			return nil, refuse(f.path, tensor.ErrUnsupported, "its name cannot be signed")
 		}
 		if s.shard == 0 {
 			s.files[f.name] = []part{{to: f.size}}
@@ -142,7 +142,7 @@ func digestAll(ctx context.Context, root string, o *Options) (*statement, error)
 		}
 	}
 	if len(s.files) == 0 {
-		return nil, refuse(root, driver.ErrUnsupported, "there is no file to sign")
+		return nil, refuse(root, tensor.ErrUnsupported, "there is no file to sign")
 	}
 	jobs, err := s.match(t, o)
 	if err != nil {

@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -90,7 +89,7 @@ func parseStatement(payload []byte) (*statement, error) {
 	}
 	d := subject.object("digest")
 	if root := sum(d, hashName); root != s.root {
-		d.fail(hashName, driver.ErrChecksum, "%x, but that of the listed files is %x", root, s.root)
+		d.fail(hashName, tensor.ErrChecksum, "%x, but that of the listed files is %x", root, s.root)
 	}
 	return s, *o.err
 }
@@ -105,7 +104,7 @@ func (s *statement) parseSerialization(o object) {
 			o.fail("shard_size", tensor.ErrCorrupt, "%d", s.shard)
 		}
 	case method != "files":
-		o.fail("method", driver.ErrUnsupported, "%.100q", method)
+		o.fail("method", tensor.ErrUnsupported, "%.100q", method)
 	case o.has("shard_size"):
 		o.fail("shard_size", tensor.ErrCorrupt, "the method is %q", method)
 	}

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -53,7 +52,7 @@ func openTree(root string, links bool, ignore []string, bundle string) (*tree, e
 		t.add(t.base, root, info)
 		return t, nil
 	case !info.IsDir():
-		return nil, refuse(root, driver.ErrUnsupported, "it is neither a file nor a directory")
+		return nil, refuse(root, tensor.ErrUnsupported, "it is neither a file nor a directory")
 	}
 	if t.root, err = os.OpenRoot(root); err != nil {
 		return nil, err
@@ -116,19 +115,19 @@ func (t *tree) entry(name string, e fs.DirEntry, above []os.FileInfo) error {
 	switch {
 	case err == nil && os.SameFile(t.bundle, info):
 	case link && !t.links:
-		return refuse(path, driver.ErrSignature, "a symbolic link, which the signature does not allow")
+		return refuse(path, tensor.ErrSignature, "a symbolic link, which the signature does not allow")
 	case err != nil && link && !errors.Is(err, fs.ErrNotExist):
-		return refuse(path, driver.ErrUnsupported, "a link that leaves the model: %w", err)
+		return refuse(path, tensor.ErrUnsupported, "a link that leaves the model: %w", err)
 	case err != nil:
 		return err
 	case !utf8.ValidString(name):
-		return refuse(path, driver.ErrUnsupported, "its name is not UTF-8")
+		return refuse(path, tensor.ErrUnsupported, "its name is not UTF-8")
 	case info.Mode().IsRegular():
 		t.add(name, local, info)
 	case !info.IsDir():
-		return refuse(path, driver.ErrUnsupported, "it is neither a file nor a directory")
+		return refuse(path, tensor.ErrUnsupported, "it is neither a file nor a directory")
 	case slices.ContainsFunc(above, isAbove):
-		return refuse(path, driver.ErrUnsupported, "a link that leads back to a directory above it")
+		return refuse(path, tensor.ErrUnsupported, "a link that leads back to a directory above it")
 	default:
 		return t.list(name, append(slices.Clip(above), info))
 	}

@@ -17,9 +17,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/keys"
 	"github.com/weightmap/weightmap/internal/wire"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 // Trust holds the trusted signers. Each method has its own fields: a key in Keys does not make a
@@ -83,7 +83,7 @@ func (p *Bundle) checkIdentity(t *Trust) error {
 	if len(p.chain) == 0 || len(t.Identities) == 0 || slices.ContainsFunc(t.Identities, isThis) {
 		return nil
 	}
-	return fail("verificationMaterial", driver.ErrSignature, "it is signed by %s, who is none of the trusted identities", strconv.Quote(p.Signer()))
+	return fail("verificationMaterial", tensor.ErrSignature, "it is signed by %s, who is none of the trusted identities", strconv.Quote(p.Signer()))
 }
 
 // ParseTrust parses PEM text with public keys ("PUBLIC KEY") or root certificates ("CERTIFICATE").
@@ -105,11 +105,11 @@ func ParseTrust(text []byte) (*Trust, error) {
 			}
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%w: %w", driver.ErrKey, err)
+			return nil, fmt.Errorf("%w: %w", tensor.ErrKey, err)
 		}
 	}
 	if t.Keys == nil && t.Roots == nil {
-		return nil, fmt.Errorf("%w: there is neither a public key nor a certificate in PEM form", driver.ErrKey)
+		return nil, fmt.Errorf("%w: there is neither a public key nor a certificate in PEM form", tensor.ErrKey)
 	}
 	return t, nil
 }
@@ -136,7 +136,7 @@ func hashOf(key crypto.PublicKey) (crypto.Hash, error) {
 			return crypto.SHA512, nil
 		}
 	}
-	return 0, fmt.Errorf("%w: models are signed by ECDSA with P-256, P-384 or P-521, not by a key like this", driver.ErrKey)
+	return 0, fmt.Errorf("%w: models are signed by ECDSA with P-256, P-384 or P-521, not by a key like this", tensor.ErrKey)
 }
 
 // authenticate verifies the signature of the bundle and returns the name of the signer.
@@ -159,7 +159,7 @@ func (p *Bundle) authenticate(ctx context.Context, t *Trust) (who string, err er
 func (p *Bundle) checkKey(t *Trust) (string, error) {
 	i := slices.IndexFunc(t.Keys, p.names)
 	if i < 0 {
-		return "", fail("verificationMaterial.publicKey", driver.ErrSignature, "it is signed with another key, %s", p.Signer())
+		return "", fail("verificationMaterial.publicKey", tensor.ErrSignature, "it is signed with another key, %s", p.Signer())
 	}
 	fingerprint, _ := keys.Fingerprint(t.Keys[i]) // as names did
 	return fingerprint, p.checkSignature(t.Keys[i])
@@ -197,7 +197,7 @@ func (p *Bundle) checkSignature(key crypto.PublicKey) error {
 			return nil
 		}
 	}
-	return fail("dsseEnvelope.signatures", driver.ErrSignature, "the signature does not fit the statement and the key")
+	return fail("dsseEnvelope.signatures", tensor.ErrSignature, "the signature does not fit the statement and the key")
 }
 
 func hashed(h crypto.Hash, b []byte) []byte {
@@ -226,7 +226,7 @@ func oldPAE(payload []byte) []byte {
 func (p *Bundle) checkChain(t *Trust) (string, error) {
 	const field = "verificationMaterial.x509CertificateChain"
 	if t.Roots == nil {
-		return "", fail(field, driver.ErrSignature, "it is signed with a certificate, and no root certificate is trusted")
+		return "", fail(field, tensor.ErrSignature, "it is signed with a certificate, and no root certificate is trusted")
 	}
 	between := x509.NewCertPool()
 	for _, c := range p.chain[1:] {
@@ -237,11 +237,11 @@ func (p *Bundle) checkChain(t *Trust) (string, error) {
 		Roots: t.Roots, Intermediates: between, CurrentTime: t.Time, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageCodeSigning},
 	})
 	if err != nil {
-		return "", fail(field, driver.ErrSignature, "%w", err)
+		return "", fail(field, tensor.ErrSignature, "%w", err)
 	}
 	name := certificateName(leaf)
 	if leaf.KeyUsage != 0 && leaf.KeyUsage&x509.KeyUsageDigitalSignature == 0 || len(leaf.ExtKeyUsage) == 0 {
-		return "", fail(field, driver.ErrSignature, "the certificate of %s is not for signing code", strconv.Quote(name))
+		return "", fail(field, tensor.ErrSignature, "the certificate of %s is not for signing code", strconv.Quote(name))
 	}
 	return name, p.checkSignature(leaf.PublicKey)
 }
@@ -250,14 +250,14 @@ func (p *Bundle) checkChain(t *Trust) (string, error) {
 func (p *Bundle) checkSigstore(ctx context.Context, t *Trust) (string, error) {
 	const field = "verificationMaterial.certificate"
 	if t.Sigstore == nil {
-		return "", fail(field, driver.ErrUnsupported, "it is signed by way of Sigstore (as %s), which needs a verifier for that", p.Signer())
+		return "", fail(field, tensor.ErrUnsupported, "it is signed by way of Sigstore (as %s), which needs a verifier for that", p.Signer())
 	}
 	payload, name, err := t.Sigstore(ctx, p.Bytes())
 	if err != nil {
-		return "", fail(field, driver.ErrSignature, "%w", err)
+		return "", fail(field, tensor.ErrSignature, "%w", err)
 	}
 	if !bytes.Equal(payload, p.payload) {
-		return "", fail("dsseEnvelope.payload", driver.ErrSignature, "the verifier of Sigstore read another statement")
+		return "", fail("dsseEnvelope.payload", tensor.ErrSignature, "the verifier of Sigstore read another statement")
 	}
 	return name, nil
 }

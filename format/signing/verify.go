@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/internal/work"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 // Report describes a verified signature.
@@ -61,8 +61,8 @@ func Verify(ctx context.Context, b *Bundle, root string, t *Trust, opts *Options
 		if d == j.part.sum {
 			return nil
 		}
-		return refuse(j.file.path, driver.ErrSignature, "%w: it is not the file that was signed: bytes %d to %d differ",
-			driver.ErrChecksum, j.part.from, j.part.to)
+		return refuse(j.file.path, tensor.ErrSignature, "%w: it is not the file that was signed: bytes %d to %d differ",
+			tensor.ErrChecksum, j.part.from, j.part.to)
 	})
 	if err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func (p *Bundle) verified(ctx context.Context, t *Trust) (*Report, error) {
 	}
 	if t.Accept != nil {
 		if err := t.Accept(r); err != nil {
-			return nil, refuse(p.Path, driver.ErrSignature, "Trust.Accept: %w", err)
+			return nil, refuse(p.Path, tensor.ErrSignature, "Trust.Accept: %w", err)
 		}
 	}
 	return r, nil
@@ -127,7 +127,7 @@ type job struct {
 // match returns jobs for the files of a tree. The statement must list all of them, and the tree must have all that it lists.
 func (s *statement) match(t *tree, o *Options) (jobs []job, err error) {
 	if s.single() && t.root != nil {
-		return nil, refuse(t.path, driver.ErrSignature, "it is a directory, and the signature is of one file")
+		return nil, refuse(t.path, tensor.ErrSignature, "it is a directory, and the signature is of one file")
 	}
 	for i := range t.files {
 		f := &t.files[i]
@@ -136,7 +136,7 @@ func (s *statement) match(t *tree, o *Options) (jobs []job, err error) {
 			if o.AllowUnsigned || s.shard > 0 && f.size == 0 {
 				continue
 			}
-			return nil, refuse(f.path, driver.ErrSignature, "the signature does not list it")
+			return nil, refuse(f.path, tensor.ErrSignature, "the signature does not list it")
 		}
 		list[0].there = true
 		last := &list[len(list)-1]
@@ -144,7 +144,7 @@ func (s *statement) match(t *tree, o *Options) (jobs []job, err error) {
 			last.to = f.size
 		}
 		if last.to != f.size {
-			return nil, refuse(f.path, driver.ErrSignature, "%w: it has %d bytes, and %d are signed", driver.ErrChecksum, f.size, last.to)
+			return nil, refuse(f.path, tensor.ErrSignature, "%w: it has %d bytes, and %d are signed", tensor.ErrChecksum, f.size, last.to)
 		}
 		for i := range list {
 			jobs = append(jobs, job{&list[i], f})
@@ -152,7 +152,7 @@ func (s *statement) match(t *tree, o *Options) (jobs []job, err error) {
 	}
 	for _, name := range s.names() {
 		if !s.files[name][0].there {
-			return nil, refuse(t.full(name), driver.ErrSignature, "%w: it is signed and missing, or left out", fs.ErrNotExist)
+			return nil, refuse(t.full(name), tensor.ErrSignature, "%w: it is signed and missing, or left out", fs.ErrNotExist)
 		}
 	}
 	return jobs, nil

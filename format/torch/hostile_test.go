@@ -13,6 +13,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/expect"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 var le = binary.LittleEndian
@@ -332,7 +333,7 @@ func TestHostile(t *testing.T) {
 				if err == nil {
 					m.Close()
 				}
-				var e *format.Error
+				var e *tensor.Error
 				if !errors.Is(err, tt.want) || !errors.As(err, &e) || !strings.Contains(err.Error(), tt.text) {
 					t.Errorf("%.300v, want %v with %q", err, tt.want, tt.text)
 				}

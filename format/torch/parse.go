@@ -6,7 +6,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/pickle"
 	"github.com/weightmap/weightmap/internal/shards"
 	"github.com/weightmap/weightmap/internal/wire"
@@ -91,7 +91,7 @@ type readings struct{ list []*reading }
 // joining returns what opens a model of several files, and the files that it opens.
 func joining(m *zip.Tensors) (*shards.Model, *readings) {
 	files := &readings{}
-	return &shards.Model{Format: formatName, Open: func(src driver.Source, s driver.Space, y *driver.Index, o *driver.Options) (plan.Metadata, error) {
+	return &shards.Model{Format: formatName, Open: func(src driver.Source, s driver.Space, y *driver.Index, o *driver.Options) (schema.Metadata, error) {
 		r, err := parseFile(m, src, s, y, o)
 		files.list = append(files.list, r)
 		m.Index.Version = y.Version
@@ -102,7 +102,7 @@ func joining(m *zip.Tensors) (*shards.Model, *readings) {
 }
 
 // merge sets the metadata and the notes of a model of several files.
-func (f *readings) merge(all []plan.Metadata, out *driver.Parsed) {
+func (f *readings) merge(all []schema.Metadata, out *driver.Parsed) {
 	for _, r := range f.list {
 		out.Notes = append(out.Notes, r.notes...)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/tensor"
@@ -50,7 +51,7 @@ func TestRead(t *testing.T) {
 		name  string
 		file  []byte
 		want  []seen
-		meta  format.Metadata
+		meta  schema.Metadata
 		notes string // substring of a note
 	}{
 		{name: "nested, with metadata", file: saved(t, pickled(dictOf(
@@ -58,7 +59,7 @@ func TestRead(t *testing.T) {
 			str("state_dict"), dictOf(str("w"), tensorOf(six, 0, nums(6), nums(1))),
 			str("list"), "]("+tensorOf(six, 1, nums(2), nums(1))+dictOf(num(7), tensorOf(six, 5, nums(), nums()))+"e")), floats(6)),
 			want: []seen{f32("state_dict.w", false, floats(6), 6), f32("list.0", false, floats(6)[4:12], 2), f32("list.1.7", false, floats(6)[20:], tensor.Shape{}...)},
-			meta: format.Metadata{{Key: "epoch", Value: int64(-3)}, {Key: "loss", Value: 0.5}, {Key: "name", Value: "é"}, {Key: "best", Value: true}}, notes: `1 of type None, the first at "none"`},
+			meta: schema.Metadata{{Key: "epoch", Value: int64(-3)}, {Key: "loss", Value: 0.5}, {Key: "name", Value: "é"}, {Key: "best", Value: true}}, notes: `1 of type None, the first at "none"`},
 		{name: "strides", file: saved(t, pickled(tup(
 			tensorOf(six, 0, nums(3, 2), nums(1, 3)), tensorOf(six, 1, nums(2), nums(3)), tensorOf(six, 2, nums(2, 2), nums(0, 1)), tensorOf(six, 0, nums(0, 5), nums(9, 9)), tensorOf(six, 2, nums(1, 2), nums(77, 1)))), floats(6)),
 			want: []seen{f32("0", true, floatsOf(0, 3, 1, 4, 2, 5), 3, 2), f32("1", true, floatsOf(1, 4), 2), f32("2", true, floatsOf(2, 3, 2, 3), 2, 2), f32("3", false, nil, 0, 5), f32("4", false, floatsOf(2, 3), 1, 2)}},
@@ -76,15 +77,15 @@ func TestRead(t *testing.T) {
 		{name: "numpy scalars", file: saved(t, pickled(dictOf(
 			str("f"), get("numpy.core.multiarray", "scalar")+tup(get("numpy", "dtype")+tup(str("f4"), "\x89", "\x88")+"R"+tup(num(3), str("<"), "N", "N", "N")+"b", get("_codecs", "encode")+tup(str("\x00\x00\u00c0?"), str("latin1"))+"R")+"R",
 			str("i"), get("numpy._core.multiarray", "scalar")+tup(get("numpy", "dtype")+tup(str("i2"), "\x89", "\x88")+"R"+tup(num(3), str(">"))+"b", "C\x02\xff\xfe")+"R"))),
-			meta: format.Metadata{{Key: "f", Value: 1.5}, {Key: "i", Value: int64(-2)}}},
+			meta: schema.Metadata{{Key: "f", Value: 1.5}, {Key: "i", Value: int64(-2)}}},
 		{name: "sizes, devices, dtypes", file: saved(t, pickled(dictOf(
 			str("s"), get("torch", "Size")+tup(nums(2, 3))+"R", str("d"), get("torch", "device")+tup(str("cuda"), num(1))+"R", str("t"), get("torch", "float16")))),
-			meta: format.Metadata{{Key: "s.0", Value: int64(2)}, {Key: "s.1", Value: int64(3)}, {Key: "d", Value: "cuda:1"}}, notes: "1 of type torch.float16"},
+			meta: schema.Metadata{{Key: "s.0", Value: int64(2)}, {Key: "s.1", Value: int64(3)}, {Key: "d", Value: "cuda:1"}}, notes: "1 of type torch.float16"},
 		{name: "protocol 4", file: saved(t, "\x80\x04\x95\x05\x00\x00\x00\x00\x00\x00\x00}\x94\x8c\x01w"+
 			"\x8c\x0ctorch._utils\x8c\x12_rebuild_tensor_v2\x93("+six+"K\x00K\x06\x85K\x01\x85\x89"+hooks+"tRs.", floats(6)),
 			want: []seen{f32("w", false, floats(6), 6)}},
 		{name: "memo", file: saved(t, pickled("}q\x00(", str("k"), "q\x01", tensorOf(six, 0, nums(1), nums(1)), "r\x02\x01\x00\x00", str("l"), "j\x02\x01\x00\x00", str("m"), "h\x01", "u"), floats(6)),
-			want: []seen{f32("k", false, floats(1), 1), f32("l", false, floats(1), 1)}, meta: format.Metadata{{Key: "m", Value: "k"}}},
+			want: []seen{f32("k", false, floats(1), 1), f32("l", false, floats(1), 1)}, meta: schema.Metadata{{Key: "m", Value: "k"}}},
 		{name: "legacy", file: legacy(pickled(dictOf(str("a"), tensorOf(oldStore("Float", "k1", 6, "N"), 0, nums(2, 3), nums(3, 1)), str("b"), tensorOf(oldStore("Long", "k0", 1, "N"), 0, nums(1), nums(1)),
 			str("v"), tensorOf(oldStore("Float", "k1", 6, tup(str("v"), num(4), num(2))), 1, nums(1), nums(1)))),
 			[]string{"k0", "k1"}, []int64{1, 6}, []byte{5, 0, 0, 0, 0, 0, 0, 0}, floats(6)),
@@ -340,7 +341,7 @@ func refuse(t *testing.T, file []byte, want error, text string) {
 	if err == nil {
 		m.Close()
 	}
-	var e *format.Error
+	var e *tensor.Error
 	if !errors.Is(err, want) || !errors.As(err, &e) || e.Format != "torch" || !strings.Contains(err.Error(), text) {
 		t.Errorf("%v, want %v with %q", err, want, text)
 	}
@@ -363,7 +364,7 @@ func TestShards(t *testing.T) {
 		defer m.Close()
 		want := []seen{f32("b", !memory.LittleEndian, floats(4)[8:], 2), f32("a", !memory.LittleEndian, floats(4)[4:], 3), f32("c", true, floatsOf(0, 2, 1, 3), 2, 2)}
 		expect.Equal(t, want, tensorsOf(t, m))
-		expect.Equal(t, format.Metadata{{Key: "kind", Value: "toy"}}, expect.Got(t, m.Metadata))
+		expect.Equal(t, schema.Metadata{{Key: "kind", Value: "toy"}}, expect.Got(t, m.Metadata))
 		if c, err := m.Verify(t.Context()); err != nil || c == nil || len(m.Files()) != 3 {
 			t.Errorf("%v, %v, files %q", c, err, m.Files())
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/testhost"
@@ -91,21 +92,21 @@ func TestUnpacked(t *testing.T) {
 		name    string
 		files   map[string]string
 		want    []seen
-		meta    format.Metadata
+		meta    schema.Metadata
 		version string
 		used    []string // the files of the model
 		notes   []string
 	}{
-		{"all", files, want, format.Metadata{{Key: "epoch", Value: int64(7)}}, "3", []string{"", "version", "byteorder", "data.pkl", "data/0", "data/b"}, nil},
-		{"the pickle and its storages", without(files, "version", "byteorder"), want, format.Metadata{{Key: "epoch", Value: int64(7)}}, "unpacked", []string{"", "data.pkl", "data/0", "data/b"}, nil},
-		{"big-endian", big, copied, format.Metadata{{Key: "epoch", Value: int64(7)}}, "3", []string{"", "version", "byteorder", "data.pkl", "data/0", "data/b"}, nil},
+		{"all", files, want, schema.Metadata{{Key: "epoch", Value: int64(7)}}, "3", []string{"", "version", "byteorder", "data.pkl", "data/0", "data/b"}, nil},
+		{"the pickle and its storages", without(files, "version", "byteorder"), want, schema.Metadata{{Key: "epoch", Value: int64(7)}}, "unpacked", []string{"", "data.pkl", "data/0", "data/b"}, nil},
+		{"big-endian", big, copied, schema.Metadata{{Key: "epoch", Value: int64(7)}}, "3", []string{"", "version", "byteorder", "data.pkl", "data/0", "data/b"}, nil},
 		{"a lone tensor", lone, []seen{f32("model", !le, floats(6), 6)}, nil, "unpacked", []string{"", "data.pkl", "data/0"}, nil},
 		{"an empty storage", empty, []seen{f32("model", false, nil, 0, 3)}, nil, "3", []string{"", "version", "data.pkl", "data/0"}, nil},
 		{"no tensor", map[string]string{"data.pkl": pickled("}"), "version": "3"}, nil, nil, "3", []string{"", "version", "data.pkl"}, nil},
 		{"a program", script, []seen{f32("w", !le, floats(6), 6), f32("constants.0", !le, floatsOf(9), 1)}, nil, "3",
 			[]string{"", "version", "data.pkl", "data/0", "constants.pkl", "constants/0"}, []string{scriptNote}},
 		{"constants of no program", without(script, "code/m.py"), []seen{f32("w", !le, floats(6), 6)}, nil, "3", []string{"", "version", "data.pkl", "data/0"}, nil},
-		{"a link within it", with(with(files, "data/0", "->../far"), "far", string(floats(6))), want, format.Metadata{{Key: "epoch", Value: int64(7)}}, "3",
+		{"a link within it", with(with(files, "data/0", "->../far"), "far", string(floats(6))), want, schema.Metadata{{Key: "epoch", Value: int64(7)}}, "3",
 			[]string{"", "version", "byteorder", "data.pkl", "data/0", "data/b"}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

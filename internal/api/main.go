@@ -23,7 +23,7 @@ const (
 )
 
 // unstable lists the public packages whose API may change between minor releases.
-var unstable = []string{"format/driver", "format/formattest", "format/mobile", "format/plan"}
+var unstable = []string{"format/driver", "format/formattest", "format/mobile", "format/schema"}
 
 func main() {
 	log.SetFlags(0)

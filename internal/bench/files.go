@@ -9,18 +9,19 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	_ "github.com/weightmap/weightmap/format/all"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/floor"
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Write writes a model and returns the plan it wrote. In formats without names, the plan has numbers
+// Write writes a model and returns the schema it wrote. In formats without names, the schema has numbers
 // as names.
-func Write(name, path string, m Model, o *format.WriteOptions) (*format.Plan, error) {
-	p, data := m.Plan()
+func Write(name, path string, m Model, o *format.WriteOptions) (*schema.Schema, error) {
+	p, data := m.Schema()
 	w, err := format.Create(name, path, p, o)
-	if errors.Is(err, format.ErrPlan) {
-		p = &format.Plan{Tensors: append([]tensor.Info(nil), p.Tensors...)}
+	if errors.Is(err, format.ErrSchema) {
+		p = &schema.Schema{Tensors: append([]tensor.Info(nil), p.Tensors...)}
 		for i := range p.Tensors {
 			p.Tensors[i].Name = strconv.Itoa(i)
 		}
@@ -30,7 +31,7 @@ func Write(name, path string, m Model, o *format.WriteOptions) (*format.Plan, er
 }
 
 // feed writes all tensors of p and closes w, unless creating it failed with err.
-func feed(w *format.Writer, err error, p *format.Plan, data []byte) error {
+func feed(w *format.Writer, err error, p *schema.Schema, data []byte) error {
 	if err != nil {
 		return err
 	}
@@ -54,7 +55,7 @@ var noSync = &format.WriteOptions{NoSync: true}
 type file struct {
 	path  string
 	paths []string // all its files
-	plan  *format.Plan
+	plan  *schema.Schema
 }
 
 // file returns the file of the model in the format, which is written once.

@@ -8,16 +8,16 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/tensor"
 )
 
 // Model is a model to write in each format.
 type Model struct {
 	Name string
-	// Plan returns the tensors and their data, one after the other. Tensors beyond the end of the data
+	// Schema returns the tensors and their data, one after the other. Tensors beyond the end of the data
 	// have its first bytes. It is computed once.
-	Plan func() (p *format.Plan, data []byte)
+	Schema func() (p *schema.Schema, data []byte)
 }
 
 // Models are 20 tensors in 2 MB, 300 in 100 MB, and 10,000 of 256 bytes.
@@ -50,7 +50,7 @@ const longest = 100 << 20
 
 // model returns a model whose weights are normally distributed, as trained ones are.
 func model(name string, build func(*layers)) Model {
-	return Model{name, sync.OnceValues(func() (*format.Plan, []byte) {
+	return Model{name, sync.OnceValues(func() (*schema.Schema, []byte) {
 		var l layers
 		build(&l)
 		size := int64(0)
@@ -63,7 +63,7 @@ func model(name string, build func(*layers)) Model {
 			bits := math.Float32bits(float32(0.05 * r.NormFloat64()))
 			data.Write([]byte{byte(bits), byte(bits >> 8), byte(bits >> 16), byte(bits >> 24)})
 		}
-		return &format.Plan{Tensors: l}, data.Bytes()
+		return &schema.Schema{Tensors: l}, data.Bytes()
 	})}
 }
 

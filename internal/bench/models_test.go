@@ -23,7 +23,7 @@ func TestModels(t *testing.T) {
 		{cifar, size{40, 2_200_394}},
 		{resNet50, size{267, 25_557_032 + 53_120 + 221}}, // its publishers state the first two figures
 	} {
-		p, data := tt.model.Plan()
+		p, data := tt.model.Schema()
 		got := size{tensors: int64(len(p.Tensors)), params: int64(len(data) / 4)}
 		expect.Equal(t, tt.want, got, cmp.AllowUnexported(size{}))
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/floor"
 	"github.com/weightmap/weightmap/internal/lowbit"
@@ -65,7 +66,7 @@ func (t *blocks) encoded(n int) []byte {
 func (t *blocks) view(b []byte) (tensor.View, error) {
 	e := &tensor.Encoding{Name: t.name, BlockElems: t.elems, BlockBytes: t.bytes}
 	elems := int64(len(b)) / t.bytes * t.elems
-	p := &format.Plan{Tensors: []tensor.Info{{Name: "t", Encoding: e, Shape: tensor.Shape{elems}, Size: int64(len(b))}}}
+	p := &schema.Schema{Tensors: []tensor.Info{{Name: "t", Encoding: e, Shape: tensor.Shape{elems}, Size: int64(len(b))}}}
 	var file bytes.Buffer
 	w, err := format.NewWriter("gguf", &file, p, nil)
 	if err := feed(w, err, p, b); err != nil {

@@ -37,7 +37,7 @@ func loading(path string, o *format.Options) func() error {
 func (t *table) verify() {
 	const workers = 2
 	hashing := func(b *testing.B) func() error {
-		_, data := large.Plan()
+		_, data := large.Schema()
 		piece := data[:1<<14]
 		return func() error {
 			for range len(data) / len(piece) {

@@ -85,7 +85,7 @@ func (t *table) mle() {
 		{"v2-int8", mle.WriteOptions{Compression: mle.MethodInt8}, []target{{"size", 25.5, "MB", size}}},
 	} {
 		t.targets("mle/resnet50/"+c.kind, func(_ *testing.B, path string) error {
-			p, data := resNet50.Plan()
+			p, data := resNet50.Schema()
 			c.o.NoSync = true
 			w, err := mle.Create(path, p, &c.o)
 			return feed(w, err, p, data)

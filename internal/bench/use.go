@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/live"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/floor"
 	"github.com/weightmap/weightmap/internal/work"
@@ -48,7 +48,7 @@ func (t *table) againstMap(b *testing.B) float64 {
 	for i := range infos {
 		names[i*7919%n] = strings.Clone(infos[i].Name)
 	}
-	m := opened(b, t.file(b, "mag", Model{"names", func() (*format.Plan, []byte) { return &format.Plan{Tensors: infos}, make([]byte, 4) }}).path)
+	m := opened(b, t.file(b, "mag", Model{"names", func() (*schema.Schema, []byte) { return &schema.Schema{Tensors: infos}, make([]byte, 4) }}).path)
 	found := 0
 	return floor.Pairs(b, func() error {
 		for _, name := range names {

@@ -10,6 +10,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
 	"github.com/weightmap/weightmap/format/gguf"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/floor"
 	"github.com/weightmap/weightmap/tensor"
@@ -35,7 +36,7 @@ func (t *table) write() {
 // long as writing some.
 func (t *table) writing(b *testing.B, name string, m Model) floor.Round {
 	path, p := filepath.Join(b.TempDir(), name), t.file(b, name, m).plan
-	_, data := m.Plan()
+	_, data := m.Schema()
 	return floor.Then(floor.Timed(func() error {
 		w, err := format.Create(name, path, p, noSync)
 		return feed(w, err, p, data)
@@ -45,7 +46,7 @@ func (t *table) writing(b *testing.B, name string, m Model) floor.Round {
 // pairWrites measures writing a model, relative to writing its bytes.
 func (t *table) pairWrites(b *testing.B, name string, m Model) float64 {
 	f := t.file(b, name, m)
-	_, data := m.Plan()
+	_, data := m.Schema()
 	theirs := filepath.Join(b.TempDir(), "copy")
 	plainly := func() error { return os.WriteFile(theirs, data, 0o666) }
 	if len(f.paths) > 1 {
@@ -55,7 +56,7 @@ func (t *table) pairWrites(b *testing.B, name string, m Model) float64 {
 }
 
 // writeEach writes each tensor to a new file in a new directory.
-func writeEach(dir string, p *format.Plan, data []byte) error {
+func writeEach(dir string, p *schema.Schema, data []byte) error {
 	err := os.Mkdir(dir, 0o777)
 	for i := 0; err == nil && i < len(p.Tensors); i++ {
 		size := p.Tensors[i].Size

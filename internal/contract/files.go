@@ -2,7 +2,7 @@ package contract
 
 import (
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 )
 
 // Splitter is a driver.Layouter that can spread a model over several files. It does not touch the disk.
@@ -10,11 +10,11 @@ type Splitter interface {
 	driver.Layouter
 	// Places returns the paths of a model that is written to path.
 	Places(path string) Places
-	// Split completes the metadata of the parts of a plan, of which there are several.
-	Split(parts []*plan.Plan)
+	// Split completes the metadata of the parts of a schema, of which there are several.
+	Split(parts []*schema.Schema)
 	// Index returns the content of the file that opens a model with these parts and their names. It is not called if
 	// Places.Index is "".
-	Index(parts []*plan.Plan, names []string) ([]byte, error)
+	Index(parts []*schema.Schema, names []string) ([]byte, error)
 	// Listed returns the names that an index lists.
 	Listed(index []byte) ([]string, error)
 }

@@ -3,7 +3,7 @@
 package contract
 
 import (
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 )
 
 // Vocabulary is a driver.Driver that defines the operators of its graphs, so that graphs can be
@@ -40,7 +40,7 @@ type Operator struct {
 }
 
 // Walk calls f with a graph, then with the graphs in its nodes' attributes. A graph may be nil.
-func Walk(g *plan.Graph, f func(*plan.Graph)) {
+func Walk(g *schema.Graph, f func(*schema.Graph)) {
 	if g == nil {
 		return
 	}
@@ -48,9 +48,9 @@ func Walk(g *plan.Graph, f func(*plan.Graph)) {
 	for _, n := range g.Nodes {
 		for _, a := range n.Attributes {
 			switch v := a.Value.(type) {
-			case *plan.Graph:
+			case *schema.Graph:
 				Walk(v, f)
-			case []*plan.Graph:
+			case []*schema.Graph:
 				for _, g := range v {
 					Walk(g, f)
 				}
@@ -90,9 +90,9 @@ func Names(list []string, f func(*string)) {
 
 // Values calls f with the name of every value that nodes and graph inputs and outputs refer to,
 // including those in nested graphs.
-func Values(g *plan.Graph, f func(*string)) {
-	Walk(g, func(g *plan.Graph) {
-		for _, values := range [][]plan.ValueInfo{g.Inputs, g.Outputs} {
+func Values(g *schema.Graph, f func(*string)) {
+	Walk(g, func(g *schema.Graph) {
+		for _, values := range [][]schema.ValueInfo{g.Inputs, g.Outputs} {
 			for i := range values {
 				f(&values[i].Name)
 			}

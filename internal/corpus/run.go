@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/testhost"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 // Every corpus has at least this many cases of each kind.
@@ -98,7 +99,7 @@ func verify(c *Case, m *format.Model) error {
 // refused records an error.
 func (s *Suite) refused(l *Line, stage string, c *Case, err error) {
 	l.Want, l.Stage = err.Error(), stage
-	var e *format.Error
+	var e *tensor.Error
 	if !errors.As(err, &e) {
 		return
 	}

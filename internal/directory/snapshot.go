@@ -27,7 +27,7 @@ func Snapshot(main string, snapshots []driver.DirEntry) (string, error) {
 	case main == "" && len(names) == 1:
 		return names[0], nil
 	case main == "" && len(names) == 0:
-		return "", &Undecided{text: "the repository has no snapshot: download it, with hf download ORG/NAME", err: driver.ErrUnknownFormat}
+		return "", &Undecided{text: "the repository has no snapshot: download it, with hf download ORG/NAME", err: tensor.ErrUnknownFormat}
 	case main == "":
 		return "", &Undecided{"snapshots/" + names[0], fmt.Sprintf("the repository has several snapshots, and refs/main does not name one: %s; open one by its name, such as snapshots/%s", list(names), names[0]), tensor.ErrUnsupported}
 	case !fs.ValidPath(main) || main == "." || strings.ContainsAny(main, `/\`):

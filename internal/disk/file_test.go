@@ -254,7 +254,7 @@ func TestNotDurable(t *testing.T) {
 	failAt(t, "sync directory", dir)
 	f, err := Create(filepath.Join(dir, "m.mag"))
 	expect.OK(t, err)
-	expect.Refused(t, ErrNotDurable)(nil, f.Publish())
+	expect.Refused(t, tensor.ErrNotDurable)(nil, f.Publish())
 	wantFiles(t, dir, map[string]string{"m.mag": ""})
 }
 
@@ -339,7 +339,7 @@ func TestTreeNotDurable(t *testing.T) {
 	parent := testhost.TempDir(t)
 	path := filepath.Join(parent, "m")
 	failAt(t, "sync directory", parent)
-	expect.Refused(t, ErrNotDurable)(nil, assemble(path, "b.toy", "new"))
+	expect.Refused(t, tensor.ErrNotDurable)(nil, assemble(path, "b.toy", "new"))
 	wantFiles(t, path, map[string]string{"b.toy": "new"})
 	expect.Equal(t, []string{"m"}, names(t, parent))
 }

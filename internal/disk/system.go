@@ -3,6 +3,7 @@ package disk
 import (
 	"errors"
 	"fmt"
+	"github.com/weightmap/weightmap/tensor"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -136,13 +137,10 @@ func inherit(f *os.File, old fs.FileInfo) {
 	_ = f.Chmod(mode)
 }
 
-// ErrNotDurable means that new files are in place, but that a crash of the system may undo that.
-var ErrNotDurable = errors.New("the new file is in place, but a crash of the system may undo that")
-
 // settle makes the new names in a directory durable after the model is in place.
 func settle(dir string) error {
 	if err := SyncDir(dir); err != nil {
-		return fmt.Errorf("%w: %w", ErrNotDurable, err)
+		return fmt.Errorf("%w: %w", tensor.ErrNotDurable, err)
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ import (
 // "", with the name of the model. files lists the files of a model.
 func New(format, location, model string, files func(path string) ([]string, error)) (*driver.External, error) {
 	if model == "" {
-		return nil, fmt.Errorf("%w: a stream has no directory, use Create", driver.ErrUnsupported)
+		return nil, fmt.Errorf("%w: a stream has no directory, use Create", tensor.ErrUnsupported)
 	}
 	base := filepath.Base(model)
 	location = cmp.Or(location, base)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 )
 
@@ -35,7 +36,7 @@ func TestForgottenImport(t *testing.T) {
 		return err
 	}
 	create := func(name, path string) error {
-		_, err := format.Create(name, filepath.Join(dir, path), &format.Plan{}, nil)
+		_, err := format.Create(name, filepath.Join(dir, path), &schema.Schema{}, nil)
 		return err
 	}
 	lookup := func(name string) error {

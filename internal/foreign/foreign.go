@@ -8,7 +8,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -20,7 +19,7 @@ func (e told) Unwrap() error { return e.error }
 // Error returns an error that says what the file is instead of err, the reason why it does not
 // open. It also wraps driver.ErrUnknownFormat, whose text is not printed.
 func Error(what string, err error) error {
-	return told{fmt.Errorf("this is %s%.0w%.0w", what, driver.ErrUnknownFormat, err)}
+	return told{fmt.Errorf("this is %s%.0w%.0w", what, tensor.ErrUnknownFormat, err)}
 }
 
 // IsTold reports whether an error says what the file is.
@@ -39,8 +38,8 @@ func Names(first []string, count int) string {
 
 // Blamed reports whether err is an error in the content of a file.
 func Blamed(err error) bool {
-	return errors.Is(err, driver.ErrMagic) || errors.Is(err, driver.ErrUnknownFormat) || errors.Is(err, tensor.ErrCorrupt) ||
-		errors.Is(err, tensor.ErrTruncated) || errors.Is(err, driver.ErrUnsupported)
+	return errors.Is(err, tensor.ErrMagic) || errors.Is(err, tensor.ErrUnknownFormat) || errors.Is(err, tensor.ErrCorrupt) ||
+		errors.Is(err, tensor.ErrTruncated) || errors.Is(err, tensor.ErrUnsupported)
 }
 
 // packages lists the formats of this module, the packages that read them, and the endings of their files.
@@ -68,7 +67,7 @@ const module = "github.com/weightmap/weightmap/"
 func NoDriver(format string) error {
 	for _, p := range packages {
 		if p.format == format {
-			return fmt.Errorf("no driver for %s: import _ %q, or format/all%.0w", format, module+p.path, driver.ErrUnknownFormat)
+			return fmt.Errorf("no driver for %s: import _ %q, or format/all%.0w", format, module+p.path, tensor.ErrUnknownFormat)
 		}
 	}
 	return nil

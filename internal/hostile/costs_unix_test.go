@@ -16,6 +16,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
@@ -117,8 +118,8 @@ func sizeOf(t *testing.T, path string) int64 {
 	return st.Size()
 }
 
-// saved returns a function that writes a plan of n.
-func saved(to string, plan func(n int) *format.Plan) func(t *testing.T, dir string, n int) string {
+// saved returns a function that writes a schema of n.
+func saved(to string, plan func(n int) *schema.Schema) func(t *testing.T, dir string, n int) string {
 	return func(t *testing.T, dir string, n int) string {
 		path := filepath.Join(dir, "m")
 		p := plan(n)
@@ -151,11 +152,11 @@ func planned(to string) func(t *testing.T, path string) error {
 			return err
 		}
 		defer m.Close()
-		p, err := format.PlanOf(m)
+		p, err := m.Schema()
 		if err != nil {
 			return err
 		}
-		w, err := format.Create(to, filepath.Join(t.TempDir(), "out"), p, &format.WriteOptions{NoSync: true, AcceptLoss: format.AcceptableLosses()})
+		w, err := format.Create(to, filepath.Join(t.TempDir(), "out"), p, &format.WriteOptions{NoSync: true, AcceptLoss: schema.AcceptableLosses()})
 		if err == nil {
 			w.Abort()
 		}
@@ -163,53 +164,53 @@ func planned(to string) func(t *testing.T, path string) error {
 	}
 }
 
-// tiny returns a plan of n tensors of one element.
-func tiny(n int, name func(i int) string) *format.Plan {
-	p := &format.Plan{}
+// tiny returns a schema of n tensors of one element.
+func tiny(n int, name func(i int) string) *schema.Schema {
+	p := &schema.Schema{}
 	for i := range n {
 		p.Tensors = append(p.Tensors, tensor.Info{Name: name(i), DType: tensor.Float32, Shape: tensor.Shape{1}})
 	}
 	return p
 }
 
-// entries returns a plan with n metadata entries.
-func entries(n int) *format.Plan {
+// entries returns a schema with n metadata entries.
+func entries(n int) *schema.Schema {
 	p := tiny(1, strconv.Itoa)
 	for i := range n {
-		p.Metadata = append(p.Metadata, format.Entry{Key: fmt.Sprint("k", i), Value: ""})
+		p.Metadata = append(p.Metadata, schema.Entry{Key: fmt.Sprint("k", i), Value: ""})
 	}
 	return p
 }
 
-// folding returns a plan of n tensors whose file names differ only in case, after replacing invalid
+// folding returns a schema of n tensors whose file names differ only in case, after replacing invalid
 // characters.
-func folding(n int) *format.Plan {
+func folding(n int) *schema.Schema {
 	return tiny(n, func(i int) string {
 		return strings.NewReplacer("0", "/", "1", `\`).Replace(fmt.Sprintf("name%024b", i))
 	})
 }
 
-// gemms returns a plan with n nodes that use one weight.
-func gemms(n int) *format.Plan {
+// gemms returns a schema with n nodes that use one weight.
+func gemms(n int) *schema.Schema {
 	p := tiny(1, func(int) string { return "weight" })
 	p.Tensors[0].Shape = tensor.Shape{2, 2}
-	square := func(name string) []format.ValueInfo {
-		return []format.ValueInfo{{Name: name, DType: tensor.Float32, Dims: format.FixedDims(2, 2)}}
+	square := func(name string) []schema.ValueInfo {
+		return []schema.ValueInfo{{Name: name, DType: tensor.Float32, Dims: schema.FixedDims(2, 2)}}
 	}
-	p.Graph = &format.Graph{Inputs: square("x0"), Outputs: square(fmt.Sprint("x", n))}
+	p.Graph = &schema.Graph{Inputs: square("x0"), Outputs: square(fmt.Sprint("x", n))}
 	for i := range n {
-		p.Graph.Nodes = append(p.Graph.Nodes, format.Node{
+		p.Graph.Nodes = append(p.Graph.Nodes, schema.Node{
 			Op: "Gemm", Inputs: []string{fmt.Sprint("x", i), "weight"}, Outputs: []string{fmt.Sprint("x", i+1)},
-			Attributes: []format.Attribute{{Name: "alpha", Value: float32(2)}},
+			Attributes: []schema.Attribute{{Name: "alpha", Value: float32(2)}},
 		})
 	}
 	return p
 }
 
-// deep returns a plan with n nodes that use a value of n dims.
-func deep(n int) *format.Plan {
+// deep returns a schema with n nodes that use a value of n dims.
+func deep(n int) *schema.Schema {
 	p := gemms(n)
-	p.Graph.Inputs[0].Dims = format.FixedDims(make([]int64, n)...)
+	p.Graph.Inputs[0].Dims = schema.FixedDims(make([]int64, n)...)
 	for i := range p.Graph.Nodes {
 		node := &p.Graph.Nodes[i]
 		node.Op, node.Inputs, node.Attributes = "Conv", []string{"x0", "weight"}, nil
@@ -217,9 +218,9 @@ func deep(n int) *format.Plan {
 	return p
 }
 
-// array returns a plan with a metadata value of n bytes.
-func array(n int) *format.Plan {
+// array returns a schema with a metadata value of n bytes.
+func array(n int) *schema.Schema {
 	p := tiny(1, strconv.Itoa)
-	p.Metadata = format.Metadata{{Key: "array", Value: bytes.Repeat([]byte{200}, n)}}
+	p.Metadata = schema.Metadata{{Key: "array", Value: bytes.Repeat([]byte{200}, n)}}
 	return p
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	_ "github.com/weightmap/weightmap/format/all"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/mag"
@@ -43,7 +44,7 @@ type sample struct {
 	files [2]map[string][]byte // of each generation, by slash-separated name
 }
 
-type creator func(path string, p *format.Plan, o format.WriteOptions) (*format.Writer, error)
+type creator func(path string, p *schema.Schema, o format.WriteOptions) (*format.Writer, error)
 
 func (s *sample) String() string { return s.format + " " + s.name }
 
@@ -69,11 +70,11 @@ var list = []*sample{
 	{format: "mobi", name: "plain", open: "m", graph: true, summed: true},
 	{format: "mobi", name: "gzip", open: "m", graph: true, summed: true, storage: format.Storage{Compression: "gzip"}},
 	{format: "mag", name: "v1", open: "m", summed: true, private: true},
-	{format: "mag", name: "snapshot", open: "m", private: true, create: func(path string, p *format.Plan, o format.WriteOptions) (*format.Writer, error) {
+	{format: "mag", name: "snapshot", open: "m", private: true, create: func(path string, p *schema.Schema, o format.WriteOptions) (*format.Writer, error) {
 		return mag.Create(path, p, &mag.WriteOptions{WriteOptions: o, Snapshot: true})
 	}},
 	{format: "tsr", name: "file", open: "m"},
-	{format: "tsr", name: "directory", create: func(path string, p *format.Plan, o format.WriteOptions) (*format.Writer, error) {
+	{format: "tsr", name: "directory", create: func(path string, p *schema.Schema, o format.WriteOptions) (*format.Writer, error) {
 		return tsr.CreateDir(path, p, &tsr.WriteOptions{WriteOptions: o})
 	}},
 	{format: "mle", name: "plain", open: "m", graph: true, summed: true, private: true},
@@ -83,7 +84,7 @@ var list = []*sample{
 	{format: "mle", name: "encrypted", open: "m", graph: true, summed: true, private: true, storage: encrypted},
 	{format: "mle", name: "signed", open: "m", graph: true, summed: true, private: true, storage: format.Storage{Signer: edKey}, trust: format.TrustKey(edKey.Public())},
 	{format: "wia", name: "plain", open: "m.wia", graph: true, summed: true},
-	{format: "wia", name: "compressed", open: "m.wia", graph: true, summed: true, create: func(path string, p *format.Plan, o format.WriteOptions) (*format.Writer, error) {
+	{format: "wia", name: "compressed", open: "m.wia", graph: true, summed: true, create: func(path string, p *schema.Schema, o format.WriteOptions) (*format.Writer, error) {
 		zip := func(tensor.Info) wia.Compression { return wia.Gzip }
 		return wia.Create(path, p, &wia.WriteOptions{WriteOptions: o, Compression: wia.Zstd, CompressTensor: zip})
 	}},
@@ -99,15 +100,15 @@ var list = []*sample{
 }
 
 func mleWith(storage mle.WriteOptions) creator {
-	return func(path string, p *format.Plan, o format.WriteOptions) (*format.Writer, error) {
+	return func(path string, p *schema.Schema, o format.WriteOptions) (*format.Writer, error) {
 		storage.WriteOptions = o
 		return mle.Create(path, p, &storage)
 	}
 }
 
-// plan is the plan of all samples: some kilobytes, with tensors of several pages and of a few bytes.
-func plan(generation int, graph bool) (*format.Plan, [][]byte) {
-	p := &format.Plan{Metadata: format.Metadata{{Key: "name", Value: fmt.Sprint("generation ", generation)}}}
+// plan is the schema of all samples: some kilobytes, with tensors of several pages and of a few bytes.
+func plan(generation int, graph bool) (*schema.Schema, [][]byte) {
+	p := &schema.Schema{Metadata: schema.Metadata{{Key: "name", Value: fmt.Sprint("generation ", generation)}}}
 	var data [][]byte
 	for i, shape := range []tensor.Shape{{3}, {40, 30}, {7, 5}, {2000}} {
 		p.Tensors = append(p.Tensors, tensor.Info{Name: fmt.Sprint(i + 1), DType: tensor.Float32, Shape: shape})
@@ -119,10 +120,10 @@ func plan(generation int, graph bool) (*format.Plan, [][]byte) {
 		data = append(data, b)
 	}
 	if graph {
-		p.Graph = &format.Graph{
-			Inputs:  []format.ValueInfo{{Name: "8", DType: tensor.Float32, Dims: []format.Dim{{Size: 3}}}},
-			Outputs: []format.ValueInfo{{Name: "9", DType: tensor.Float32, Dims: []format.Dim{{Size: 3}}}},
-			Nodes:   []format.Node{{Op: "Add", Inputs: []string{"8", "1"}, Outputs: []string{"9"}}},
+		p.Graph = &schema.Graph{
+			Inputs:  []schema.ValueInfo{{Name: "8", DType: tensor.Float32, Dims: []schema.Dim{{Size: 3}}}},
+			Outputs: []schema.ValueInfo{{Name: "9", DType: tensor.Float32, Dims: []schema.Dim{{Size: 3}}}},
+			Nodes:   []schema.Node{{Op: "Add", Inputs: []string{"8", "1"}, Outputs: []string{"9"}}},
 		}
 	}
 	return p, data
@@ -141,7 +142,7 @@ func (s *sample) write(t testing.TB, generation int) {
 	}
 	create := s.create
 	if create == nil {
-		create = func(path string, p *format.Plan, o format.WriteOptions) (*format.Writer, error) {
+		create = func(path string, p *schema.Schema, o format.WriteOptions) (*format.Writer, error) {
 			return format.Create(s.format, path, p, &o)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -70,7 +70,7 @@ func Locate(err error, format, field string, base int64) error {
 
 // Parse returns the entries of b, which must be one JSON object, as the package comment describes.
 // Values are as Scanner.Value returns them.
-func Parse(b []byte, o Options) (plan.Metadata, error) {
+func Parse(b []byte, o Options) (schema.Metadata, error) {
 	s := NewScanner(b, o)
 	m, err := s.metadata(true)
 	if err == nil {
@@ -80,10 +80,10 @@ func Parse(b []byte, o Options) (plan.Metadata, error) {
 }
 
 // Metadata parses an object with unique keys, which may have NUL characters.
-func (s *Scanner) Metadata() (plan.Metadata, error) { return s.metadata(false) }
+func (s *Scanner) Metadata() (schema.Metadata, error) { return s.metadata(false) }
 
 // metadata counts the entries, so that their memory is known before it is allocated, and then decodes them.
-func (s *Scanner) metadata(plainKeys bool) (plan.Metadata, error) {
+func (s *Scanner) metadata(plainKeys bool) (schema.Metadata, error) {
 	n, end := 0, *s
 	_ = end.Object(func([]byte, int) error { n++; return end.Skip() }) // decoding returns the error
 	if s.o.Memory != nil {
@@ -95,9 +95,9 @@ func (s *Scanner) metadata(plainKeys bool) (plan.Metadata, error) {
 			return nil, err
 		}
 	}
-	m, offsets := slices.Grow(plan.Metadata(nil), n), make([]int, 0, n)
+	m, offsets := slices.Grow(schema.Metadata(nil), n), make([]int, 0, n)
 	err := s.Object(func(name []byte, at int) (err error) {
-		e := plan.Entry{Key: string(name)}
+		e := schema.Entry{Key: string(name)}
 		switch {
 		case plainKeys && s.lone >= at:
 			return &Error{int64(s.lone), unpaired}
@@ -118,7 +118,7 @@ func (s *Scanner) metadata(plainKeys bool) (plan.Metadata, error) {
 }
 
 // unique returns an error for the first key that occurs twice.
-func unique(m plan.Metadata, offsets []int) error {
+func unique(m schema.Metadata, offsets []int) error {
 	order := make([]int, len(m))
 	for i := range order {
 		order[i] = i

@@ -8,12 +8,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
 
-func parse(text string) (plan.Metadata, error) {
+func parse(text string) (schema.Metadata, error) {
 	return Parse([]byte(text), Options{LoneSurrogates: true})
 }
 
@@ -60,7 +60,7 @@ func TestDuplicate(t *testing.T) {
 func TestMetadata(t *testing.T) {
 	text := `{"z":"\u0061\ud83d\ude00\n","a":1,"big":9223372036854775808,"neg":-9223372036854775808,"zero":-0,
 		"f":1.50,"e":1e5,"t":true,"x":false,"n":null,"o":{"k": [1]},"l":[ ],"k\u0065y":""}`
-	want := plan.Metadata{
+	want := schema.Metadata{
 		{Key: "z", Value: "a\U0001f600\n"}, {Key: "a", Value: int64(1)}, {Key: "big", Value: json.Number("9223372036854775808")},
 		{Key: "neg", Value: int64(-9223372036854775808)}, {Key: "zero", Value: json.Number("-0")}, {Key: "f", Value: json.Number("1.50")},
 		{Key: "e", Value: json.Number("1e5")}, {Key: "t", Value: true}, {Key: "x", Value: false}, {Key: "n", Value: nil},
@@ -128,7 +128,7 @@ func TestLookup(t *testing.T) {
 }
 
 func TestMarshal(t *testing.T) {
-	m := plan.Metadata{
+	m := schema.Metadata{
 		{Key: "s\"\\\n", Value: "<é\x01>"}, {Key: "i", Value: int64(-7)}, {Key: "t", Value: true}, {Key: "n", Value: nil},
 		{Key: "num", Value: json.Number("1.50e+7")}, {Key: "raw", Value: json.RawMessage(`{"a" : [1, "<"]}`)}, {Key: "f", Value: 0.25},
 		{Key: "inf", Value: math.Inf(-1)},
@@ -148,16 +148,16 @@ var errWhy = errors.New("why it has no JSON form")
 func TestMarshalRefuses(t *testing.T) {
 	for _, tt := range []struct {
 		name string
-		m    plan.Metadata
+		m    schema.Metadata
 		want error
 	}{
-		{"duplicate key", plan.Metadata{{Key: "a"}, {Key: "a"}}, tensor.ErrCorrupt},
-		{"NUL key", plan.Metadata{{Key: "a\x00"}}, tensor.ErrCorrupt},
-		{"key not UTF-8", plan.Metadata{{Key: "\xff"}}, tensor.ErrCorrupt},
-		{"lone surrogate", plan.Metadata{{Key: "a", Value: json.RawMessage(`"\ud800"`)}}, tensor.ErrCorrupt},
-		{"the error of Value", plan.Metadata{{Key: "a", Value: errWhy}}, errWhy},
-		{"no type of JSON", plan.Metadata{{Key: "a", Value: struct{}{}}}, plan.ErrUnsupported},
-		{"unknown type", plan.Metadata{{Key: "a", Value: 1i}}, plan.ErrUnsupported},
+		{"duplicate key", schema.Metadata{{Key: "a"}, {Key: "a"}}, tensor.ErrCorrupt},
+		{"NUL key", schema.Metadata{{Key: "a\x00"}}, tensor.ErrCorrupt},
+		{"key not UTF-8", schema.Metadata{{Key: "\xff"}}, tensor.ErrCorrupt},
+		{"lone surrogate", schema.Metadata{{Key: "a", Value: json.RawMessage(`"\ud800"`)}}, tensor.ErrCorrupt},
+		{"the error of Value", schema.Metadata{{Key: "a", Value: errWhy}}, errWhy},
+		{"no type of JSON", schema.Metadata{{Key: "a", Value: struct{}{}}}, tensor.ErrUnsupported},
+		{"unknown type", schema.Metadata{{Key: "a", Value: 1i}}, tensor.ErrUnsupported},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if _, err := Marshal(tt.m, Options{}); !errors.Is(err, tt.want) {

@@ -9,9 +9,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/jsontext"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 // Value parses a value of any type. Integers within int64 are int64; other numbers are json.Number
@@ -89,7 +89,7 @@ func Float(text string) (x float64, exact bool) {
 // Marshal returns m as a JSON object with its keys in order. Raw values and json.Number are written
 // unchanged. Values may also have the types of attributes that jsontext writes. Marshal fails if Parse
 // would refuse the result with the options o.
-func Marshal(m plan.Metadata, o Options) ([]byte, error) {
+func Marshal(m schema.Metadata, o Options) ([]byte, error) {
 	w := jsontext.Writer{Finite: o.Finite}
 	w.Raw("{")
 	for i, e := range m {
@@ -97,7 +97,7 @@ func Marshal(m plan.Metadata, o Options) ([]byte, error) {
 		if err, bad := e.Value.(error); bad { // from Value
 			w.Fail(err)
 		} else if !w.Value(e.Value) {
-			w.Fail(fmt.Errorf("%w: a %T has no JSON form", driver.ErrUnsupported, e.Value))
+			w.Fail(fmt.Errorf("%w: a %T has no JSON form", tensor.ErrUnsupported, e.Value))
 		}
 	}
 	w.Raw("}")
@@ -111,13 +111,13 @@ func Marshal(m plan.Metadata, o Options) ([]byte, error) {
 // Value converts v to one of the types of format.Entry, by marshaling if necessary. If that fails,
 // it returns the error as the value, and Marshal returns it.
 func Value(v any) any {
-	switch v := plan.Number(v).(type) {
+	switch v := schema.Number(v).(type) {
 	case nil, string, bool, int64, float64, json.Number, json.RawMessage, error:
 		return v
 	default:
 		text, err := json.Marshal(v)
 		if err != nil {
-			return fmt.Errorf("%w: %w", driver.ErrUnsupported, err)
+			return fmt.Errorf("%w: %w", tensor.ErrUnsupported, err)
 		}
 		return json.RawMessage(text)
 	}

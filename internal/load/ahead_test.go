@@ -42,10 +42,10 @@ func TestExpect(t *testing.T) {
 		hashed int64 // by Expect and by Open
 	}{
 		{"unchanged", nil, nil, nil, 3 * size},
-		{"changed before", flipped, nil, driver.ErrSignature, 0},
-		{"changed before, restored after", flipped, flipped, driver.ErrSignature, 0},
-		{"changed after", nil, flipped, driver.ErrSignature, 3 * size},
-		{"another size after", nil, func(path string) error { return os.Truncate(path, size-1) }, driver.ErrSignature, 3 * size},
+		{"changed before", flipped, nil, tensor.ErrSignature, 0},
+		{"changed before, restored after", flipped, flipped, tensor.ErrSignature, 0},
+		{"changed after", nil, flipped, tensor.ErrSignature, 3 * size},
+		{"another size after", nil, func(path string) error { return os.Truncate(path, size-1) }, tensor.ErrSignature, 3 * size},
 		{"missing", os.Remove, nil, fs.ErrNotExist, 0},
 		{"missing after", nil, os.Remove, fs.ErrNotExist, 3 * size},
 		{"missing, there after", func(path string) error { return os.Rename(path, path+".x") }, func(path string) error { return os.Rename(path+".x", path) }, nil, 0},

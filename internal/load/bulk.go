@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/checksum"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/source"
@@ -15,7 +14,7 @@ import (
 
 // LoadAll reads tensors and parts of tensors into the memory of their requests. It reads in file
 // order, on several goroutines.
-func (m *Model) LoadAll(ctx context.Context, requests []Request, progress plan.Progress) error {
+func (m *Model) LoadAll(ctx context.Context, requests []Request, progress driver.Progress) error {
 	b := bulk{newVerification(m, ctx, &VerifyOptions{Progress: progress, Workers: m.Workers()})}
 	b.sweeper.off = m.infos.Load() != nil
 	defer func() {

@@ -154,7 +154,7 @@ func TestLoadAllRefuses(t *testing.T) {
 			{"few bytes for what is loaded", Request{Tensor: "loaded", Slice: row, Bytes: make([]byte, 13)}, tensor.ErrShape},
 			{"a slice outside", Request{Tensor: "cube", Slice: []tensor.Range{{From: 0, To: 21}}}, tensor.ErrShape},
 			{"more ranges than axes", Request{Tensor: "scalar", Slice: row}, tensor.ErrShape},
-			{"two destinations", Request{Tensor: "vector", Bytes: make([]byte, 400), Floats: make([]float32, 100)}, driver.ErrOption},
+			{"two destinations", Request{Tensor: "vector", Bytes: make([]byte, 400), Floats: make([]float32, 100)}, tensor.ErrOption},
 		} {
 			first := Request{Tensor: "vector", Bytes: make([]byte, 400)}
 			err := m.LoadAll(t.Context(), []Request{first, tt.q}, nil)
@@ -227,7 +227,7 @@ func TestLoadAllHashes(t *testing.T) {
 			r.bytes.Store(0)
 			err := m.LoadAll(t.Context(), list, nil)
 			if bad {
-				wantError(t, kind.String(), err, driver.ErrChecksum, `tensor "b"`)
+				wantError(t, kind.String(), err, tensor.ErrChecksum, `tensor "b"`)
 				continue
 			}
 			if err != nil || !bytes.Equal(data, got) || r.bytes.Load() != int64(len(data)) {
@@ -255,7 +255,7 @@ func TestLoadAllChecks(t *testing.T) {
 		"memory": {Tensor: "b"},
 	} {
 		ways(t, ramp(64), &toy{tensors: eights(), parsed: goodSum(new(atomic.Int64), 1)}, func(t *testing.T, m *Model) {
-			wantError(t, name, m.LoadAll(t.Context(), []Request{q}, nil), driver.ErrChecksum, `tensor "b"`)
+			wantError(t, name, m.LoadAll(t.Context(), []Request{q}, nil), tensor.ErrChecksum, `tensor "b"`)
 		}, check(driver.CheckTouch))
 	}
 }

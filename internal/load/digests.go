@@ -11,13 +11,14 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/internal/work"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 // mostRange is the size of the largest signed range that is compared by itself, when a byte of it is first used.
 const mostRange = 16 << 20
 
 // errDiffers is the error for bytes that are not those that were signed.
-var errDiffers = fmt.Errorf("%w: %w", driver.ErrSignature, driver.ErrChecksum)
+var errDiffers = fmt.Errorf("%w: %w", tensor.ErrSignature, tensor.ErrChecksum)
 
 // signedRange is a range of a file with its digests.
 type signedRange struct {
@@ -30,9 +31,9 @@ func checkDigest(d *driver.SignedDigest) error {
 	isWhole := d.Size == -1 && d.Offset == 0
 	switch {
 	case d.New == nil || len(d.Sum) == 0:
-		return fmt.Errorf("%w: a SignedDigest without New or Sum", driver.ErrOption)
+		return fmt.Errorf("%w: a SignedDigest without New or Sum", tensor.ErrOption)
 	case !isWhole && (d.Offset < 0 || d.Size < 0 || d.Offset+d.Size < 0):
-		return fmt.Errorf("%w: a SignedDigest of %d bytes at %d", driver.ErrOption, d.Size, d.Offset)
+		return fmt.Errorf("%w: a SignedDigest of %d bytes at %d", tensor.ErrOption, d.Size, d.Offset)
 	}
 	return nil
 }
@@ -68,7 +69,7 @@ func rangesOf(digests []driver.SignedDigest, size int64) ([]signedRange, error) 
 		joined = append(joined, r)
 	}
 	if covered < size || len(ranges) == 0 {
-		return nil, fmt.Errorf("%w: it has %d bytes, and those from %d on are not signed", driver.ErrSignature, size, covered)
+		return nil, fmt.Errorf("%w: it has %d bytes, and those from %d on are not signed", tensor.ErrSignature, size, covered)
 	}
 	return joined, nil
 }

@@ -15,15 +15,15 @@ func (m *Model) explain(err error) error { return wire.Explain(m.asSigned(err), 
 // asSigned makes a wrong checksum ErrSignature, too, if the model must have a signature inside: that covers the checksums.
 func (m *Model) asSigned(err error) error {
 	t := m.c.trust
-	if t == nil || t.key == nil || !errors.Is(err, driver.ErrChecksum) || errors.Is(err, driver.ErrSignature) {
+	if t == nil || t.key == nil || !errors.Is(err, tensor.ErrChecksum) || errors.Is(err, tensor.ErrSignature) {
 		return err
 	}
 	e, ok := err.(*tensor.Error)
 	if !ok {
-		return fmt.Errorf("%w%.0w", err, driver.ErrSignature)
+		return fmt.Errorf("%w%.0w", err, tensor.ErrSignature)
 	}
 	c := *e
-	c.Err = fmt.Errorf("%w%.0w", e.Err, driver.ErrSignature)
+	c.Err = fmt.Errorf("%w%.0w", e.Err, tensor.ErrSignature)
 	return &c
 }
 

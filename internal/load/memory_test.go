@@ -269,5 +269,5 @@ func TestLock(t *testing.T) {
 // TestLockRefused: what cannot be locked is an error.
 func TestLockRefused(t *testing.T) {
 	err := new(Model).Open(source.FromReaderAt(bytes.NewReader(make([]byte, 10)), 10), config(&toy{}, func(c *Config) { c.Options.Lock = true }))
-	wantError(t, "a reader", err, driver.ErrUnsupported, "Options.Lock")
+	wantError(t, "a reader", err, tensor.ErrUnsupported, "Options.Lock")
 }

@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/internal/fault"
 	"github.com/weightmap/weightmap/internal/foreign"
@@ -255,7 +255,7 @@ func (m *Model) hold(ctx context.Context, r *source.Region) error {
 		return nil
 	}
 	if errors.Is(err, source.ErrNotMapped) || errors.Is(err, source.ErrNoLock) {
-		err = fmt.Errorf("%w: %w", driver.ErrUnsupported, err)
+		err = fmt.Errorf("%w: %w", tensor.ErrUnsupported, err)
 	}
 	return m.explain(&tensor.Error{Path: r.Path(), Field: "Options.Lock", Offset: -1, Err: err})
 }
@@ -409,8 +409,8 @@ func (m *Model) Do(f func() error) error {
 }
 
 // Metadata returns the file's key-value pairs, nil when there are none.
-func (m *Model) Metadata() (plan.Metadata, error) {
-	meta, err := inside(m, func() (plan.Metadata, error) {
+func (m *Model) Metadata() (schema.Metadata, error) {
+	meta, err := inside(m, func() (schema.Metadata, error) {
 		if m.parsed.LazyMetadata != nil {
 			return m.parsed.LazyMetadata()
 		}
@@ -444,15 +444,15 @@ func (m *Model) valueOf(key string) (value any, ok bool, err error) {
 }
 
 // Graph returns the graph, nil when there is none.
-func (m *Model) Graph() (*plan.Graph, error) {
+func (m *Model) Graph() (*schema.Graph, error) {
 	if m.parsed.Graph == nil {
 		return nil, nil
 	}
-	return inside(m, func() (*plan.Graph, error) { return m.parsed.Graph, nil })
+	return inside(m, func() (*schema.Graph, error) { return m.parsed.Graph, nil })
 }
 
 // Native returns the contents that only the format can store, nil for nothing.
-func (m *Model) Native() (*plan.Native, error) {
+func (m *Model) Native() (*schema.Native, error) {
 	if m.parsed.Native == nil {
 		return nil, nil
 	}
@@ -472,7 +472,7 @@ func (m *Model) Notes() (notes []string) {
 }
 
 // Signature returns nil for an unsigned file.
-func (m *Model) Signature() *driver.Signature {
+func (m *Model) Signature() *schema.Signature {
 	s := m.parsed.Signature
 	if s == nil || m.main.Closed() {
 		return nil

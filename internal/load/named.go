@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -175,7 +174,7 @@ func (v *verification) compareName(n *namedFile) error {
 	case v.isReplaced(n):
 		n.note = fmt.Sprintf("%s was replaced after it was opened, and is not compared with the %v", n.shown, n)
 	default:
-		why := fmt.Errorf("%w: the %v is %s, that of the content is %s: download the file again", driver.ErrChecksum, n, n.hex, got)
+		why := fmt.Errorf("%w: the %v is %s, that of the content is %s: download the file again", tensor.ErrChecksum, n, n.hex, got)
 		return &tensor.Error{Format: v.m.desc.Name, Path: n.f.path(), Offset: -1, Err: why}
 	}
 	return nil

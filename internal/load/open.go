@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/disk"
 	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/tensor"
@@ -18,7 +17,7 @@ import (
 // mostKept is the number of declared files of a model that stay open until they are first used.
 const mostKept = 64
 
-var errNoDir = fmt.Errorf("%w: a model that was not opened by path has no directory; set Options.Dir", driver.ErrUnsupported)
+var errNoDir = fmt.Errorf("%w: a model that was not opened by path has no directory; set Options.Dir", tensor.ErrUnsupported)
 
 // OpenEntry opens a file of c.Door that opens the model.
 func (c *Config) OpenEntry(name string) (*source.Region, error) {

@@ -3,7 +3,6 @@ package load
 import (
 	"fmt"
 
-	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/tensor"
@@ -94,7 +93,7 @@ func (t *target) resident() bool { return t.Bytes == nil && t.Floats == nil }
 func (t *target) fits() error {
 	switch {
 	case t.Bytes != nil && t.Floats != nil:
-		return fmt.Errorf("%w: Bytes and Floats are both set", driver.ErrOption)
+		return fmt.Errorf("%w: Bytes and Floats are both set", tensor.ErrOption)
 	case t.Bytes != nil && int64(len(t.Bytes)) < t.bytes:
 		return fmt.Errorf("%w: Bytes has room for %d bytes, not for %d", tensor.ErrShape, len(t.Bytes), t.bytes)
 	case t.Floats != nil && int64(len(t.Floats)) < t.elems:

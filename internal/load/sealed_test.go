@@ -17,7 +17,7 @@ func sealedPath(t *testing.T, path string, o *driver.Options) *source.Region {
 	t.Helper()
 	r := new(source.Region)
 	expect.OK(t, r.Open(path, source.Options{}))
-	sealer := &source.Sealer{Changed: driver.ErrSignature, Memory: o.Memory}
+	sealer := &source.Sealer{Changed: tensor.ErrSignature, Memory: o.Memory}
 	expect.OK(t, sealer.Seal(r, nil, nil))
 	_, err := io.Copy(io.Discard, io.NewSectionReader(r, 0, r.Size()))
 	expect.OK(t, err)

@@ -111,7 +111,7 @@ func TestDeclaredIsConfined(t *testing.T) {
 	}
 	for name, want := range map[string]error{
 		"../secret": tensor.ErrCorrupt, secret: tensor.ErrCorrupt, "sub/../../secret": tensor.ErrCorrupt,
-		"out": driver.ErrUnsupported, "far": driver.ErrUnsupported, "up/secret": driver.ErrUnsupported,
+		"out": tensor.ErrUnsupported, "far": tensor.ErrUnsupported, "up/secret": tensor.ErrUnsupported,
 		"sub": tensor.ErrCorrupt, ".": tensor.ErrCorrupt, "": errAny, "loop": errAny, "w.bin/": errAny, "w.bin\x00": errAny,
 		"none": os.ErrNotExist, "none/w.bin": os.ErrNotExist,
 		"in": nil, "w.bin": nil, "./w.bin": nil, "sub//w.bin": nil,
@@ -171,7 +171,7 @@ func TestDeclaredChanges(t *testing.T) {
 		{"grown", inTime(func(p string) error { return os.Truncate(p, 65) }), source.ErrReplaced, source.ErrReplaced},
 		{"other times", func(p string) error { return os.Chtimes(p, time.Time{}, time.Unix(1, 0)) }, source.ErrReplaced, source.ErrReplaced},
 		{"now a directory", func(p string) error { return errors.Join(os.Remove(p), os.Mkdir(p, 0o755)) }, nil, tensor.ErrCorrupt},
-		{"now a link to a secret", func(p string) error { return errors.Join(os.Remove(p), os.Symlink("../secret", p)) }, nil, driver.ErrUnsupported},
+		{"now a link to a secret", func(p string) error { return errors.Join(os.Remove(p), os.Symlink("../secret", p)) }, nil, tensor.ErrUnsupported},
 	} {
 		for _, isKept := range []bool{true, false} {
 			dir := modelDir(t)

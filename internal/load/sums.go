@@ -139,7 +139,7 @@ func mismatch(s *driver.Sum, computed string) error {
 			at = s.Ranges[0].Offset
 		}
 	}
-	return wire.Errorf("", field, at, driver.ErrChecksum, "the file records %s for the %s, which has %s", recorded(d), s.Name, computed)
+	return wire.Errorf("", field, at, tensor.ErrChecksum, "the file records %s for the %s, which has %s", recorded(d), s.Name, computed)
 }
 
 // recorded returns a digest in hexadecimal.
@@ -312,7 +312,7 @@ func (v *verification) compareSum(s *driver.Sum) (form int, err error) {
 // ofData adds the name of the file that differs to an error, if a checksum in another file says so.
 func (m *Model) ofData(err error, s *driver.Sum) error {
 	e, ok := err.(*tensor.Error)
-	if !ok || !errors.Is(err, driver.ErrChecksum) || len(s.Ranges) == 0 || s.Ranges[0].Space == blamed(s) {
+	if !ok || !errors.Is(err, tensor.ErrChecksum) || len(s.Ranges) == 0 || s.Ranges[0].Space == blamed(s) {
 		return err
 	}
 	c := *e
@@ -383,7 +383,7 @@ func (v *verification) compareSums(list []int) error {
 	err := v.Each(len(list), func(n int) error {
 		k := list[n]
 		form, err := v.compareSum(&d.list[k])
-		if errors.Is(err, driver.ErrKey) && !errors.Is(err, driver.ErrSignature) {
+		if errors.Is(err, tensor.ErrKey) && !errors.Is(err, tensor.ErrSignature) {
 			mu.Lock()
 			defer mu.Unlock()
 			if n < first {

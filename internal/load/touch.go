@@ -87,6 +87,6 @@ func (t *touch) run(i int) error {
 // isLasting reports whether an error would recur. A failed read may succeed the next
 // time.
 func isLasting(err error) bool {
-	return errors.Is(err, tensor.ErrCorrupt) || errors.Is(err, driver.ErrChecksum) ||
-		errors.Is(err, driver.ErrKey) || errors.Is(err, driver.ErrSignature)
+	return errors.Is(err, tensor.ErrCorrupt) || errors.Is(err, tensor.ErrChecksum) ||
+		errors.Is(err, tensor.ErrKey) || errors.Is(err, tensor.ErrSignature)
 }

@@ -132,7 +132,7 @@ func (t *trusted) ReadFile(name string) ([]byte, error) {
 func isFileName(name string) bool { return fs.ValidPath(name) && name != "." }
 
 func errFileName(name string) error {
-	return fmt.Errorf("%w: %.200q is no name of a file below the directory of the model", driver.ErrOption, name)
+	return fmt.Errorf("%w: %.200q is no name of a file below the directory of the model", tensor.ErrOption, name)
 }
 
 // change calls f, which may change what is required, while Check runs.
@@ -152,7 +152,7 @@ func (t *trusted) Require(name string, digests ...driver.SignedDigest) error {
 		return errFileName(name)
 	}
 	if len(digests) == 0 {
-		return fmt.Errorf("%w: no SignedDigest for %.200q", driver.ErrOption, name)
+		return fmt.Errorf("%w: no SignedDigest for %.200q", tensor.ErrOption, name)
 	}
 	for i := range digests {
 		if err := checkDigest(&digests[i]); err != nil {
@@ -174,7 +174,7 @@ func (t *trusted) CheckSignature(key crypto.PublicKey) error {
 		t.key = key
 	})
 	if isOther {
-		return fmt.Errorf("%w: a file has one signature, and two keys must have made it", driver.ErrSignature)
+		return fmt.Errorf("%w: a file has one signature, and two keys must have made it", tensor.ErrSignature)
 	}
 	return err
 }
@@ -232,7 +232,7 @@ func (t *trusted) compareAhead(door Door, names []string) {
 		r := source.FromReaderAt(file, h.size)
 		r.SetOrigin("", door.Path(names[i]))
 		err = t.compare(&hashing{ctx: o.Context, o: o, workers: 1, progress: p}, names[i], r)
-		if err == nil || errors.Is(err, driver.ErrSignature) {
+		if err == nil || errors.Is(err, tensor.ErrSignature) {
 			list[i] = ahead{r, err}
 		}
 		return err
@@ -290,7 +290,7 @@ func (t *trusted) covers(name string) bool {
 	return t.key != nil || len(t.required[path.Clean(name)]) > 0
 }
 
-var errUnsigned = fmt.Errorf("%w: it is not among the files that were signed", driver.ErrSignature)
+var errUnsigned = fmt.Errorf("%w: it is not among the files that were signed", tensor.ErrSignature)
 
 // compareWith compares a file with its digests: now, or range by range where a reader has to fetch it.
 func (t *trusted) compareWith(in *hashing, r *source.Region, digests []driver.SignedDigest) error {
@@ -340,7 +340,7 @@ func (m *Model) checkTrusted(key crypto.PublicKey) error {
 		return m.explain(wire.Error("", "signature", -1, err))
 	}
 	if m.parsed.Authenticate == nil {
-		return m.explain(wire.Errorf("", "signature", -1, driver.ErrSignature, "the format has no signatures"))
+		return m.explain(wire.Errorf("", "signature", -1, tensor.ErrSignature, "the format has no signatures"))
 	}
 	return nil
 }
@@ -353,5 +353,5 @@ func checkPublic(key crypto.PublicKey) error {
 	if _, ok := key.(publicKey); ok {
 		return nil
 	}
-	return fmt.Errorf("%w: %w: the trusted key is no public key, but a %T", driver.ErrKey, driver.ErrSignature, key)
+	return fmt.Errorf("%w: %w: the trusted key is no public key, but a %T", tensor.ErrKey, tensor.ErrSignature, key)
 }

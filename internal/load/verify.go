@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/checksum"
 	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/internal/work"
@@ -17,7 +16,7 @@ import (
 
 // VerifyOptions are the options of Verify.
 type VerifyOptions struct {
-	Progress plan.Progress
+	Progress driver.Progress
 	Trusted  crypto.PublicKey
 	Tensors  []string
 	Workers  int
@@ -271,7 +270,7 @@ func (v *verification) compareTensor(i int, s driver.Digest, got uint64, off int
 	if s.Kind == driver.XXH64 {
 		width = 16
 	}
-	e.Err = fmt.Errorf("%w: the data has %v %0*x, the file records %0*x", driver.ErrChecksum, s.Kind, width, got, width, s.Want)
+	e.Err = fmt.Errorf("%w: the data has %v %0*x, the file records %0*x", tensor.ErrChecksum, s.Kind, width, got, width, s.Want)
 	return e
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/internal/testhost"
@@ -60,7 +61,7 @@ func TestCoverage(t *testing.T) {
 			return 0, 0
 		},
 		Load:      func(int) ([]byte, error) { return ramp(4), nil },
-		Signature: &driver.Signature{},
+		Signature: &schema.Signature{},
 	}
 	d := &toy{parsed: file, tensors: []driver.Tensor{u8("bare", 0, 8), u8("summed", 8, 8), u8("covered", 16, 8), loaded(u8("packed", 0, 4))}}
 	for _, tt := range []struct {
@@ -110,11 +111,11 @@ func TestVerifyRefuses(t *testing.T) {
 		field string
 	}{
 		{"unknown name", driver.Parsed{}, nil, VerifyOptions{Tensors: []string{"w", "x"}}, tensor.ErrNotFound, `tensor "x"`},
-		{"a key", driver.Parsed{}, nil, VerifyOptions{Trusted: make(ed25519.PublicKey, 32)}, driver.ErrSignature, "signature"},
-		{"no key", driver.Parsed{}, nil, VerifyOptions{Trusted: "key"}, driver.ErrKey, "signature"},
+		{"a key", driver.Parsed{}, nil, VerifyOptions{Trusted: make(ed25519.PublicKey, 32)}, tensor.ErrSignature, "signature"},
+		{"no key", driver.Parsed{}, nil, VerifyOptions{Trusted: "key"}, tensor.ErrKey, "signature"},
 		{"the driver", driver.Parsed{Sums: mine}, nil, VerifyOptions{}, errMine, ""},
-		{"a sum", driver.Parsed{TensorSum: func(int) driver.Digest { return sum }}, nil, VerifyOptions{}, driver.ErrChecksum, "record"},
-		{"a sum without field", driver.Parsed{TensorSum: func(int) driver.Digest { return driver.Digest{Kind: driver.XXH64} }}, nil, VerifyOptions{}, driver.ErrChecksum, `tensor "w"`},
+		{"a sum", driver.Parsed{TensorSum: func(int) driver.Digest { return sum }}, nil, VerifyOptions{}, tensor.ErrChecksum, "record"},
+		{"a sum without field", driver.Parsed{TensorSum: func(int) driver.Digest { return driver.Digest{Kind: driver.XXH64} }}, nil, VerifyOptions{}, tensor.ErrChecksum, `tensor "w"`},
 		{"canceled", driver.Parsed{}, canceled, VerifyOptions{}, context.Canceled, ""},
 	} {
 		m := open(t, source.FromBytes(ramp(64)), &toy{tensors: []driver.Tensor{u8("w", 0, 8)}, parsed: tt.file})
@@ -130,7 +131,7 @@ func TestVerifyRefuses(t *testing.T) {
 	r := source.FromBytes(ramp(64))
 	m := &Model{}
 	err := m.Open(r, config(&toy{tensors: []driver.Tensor{u8("w", 0, 8)}, parsed: driver.Parsed{TensorSum: func(int) driver.Digest { return sum }}}, check(driver.CheckAll)))
-	wantError(t, "CheckAll", err, driver.ErrChecksum, "record")
+	wantError(t, "CheckAll", err, tensor.ErrChecksum, "record")
 	if !r.Closed() {
 		t.Error("CheckAll left the file open")
 	}
@@ -279,7 +280,7 @@ func TestVerifySharedData(t *testing.T) {
 			c, err := m.Verify(t.Context(), &VerifyOptions{Progress: func(d, n int64, _ string) { done, total = d, n }})
 			if bad >= 0 {
 				var e *tensor.Error
-				if !errors.Is(err, driver.ErrChecksum) || !errors.As(err, &e) || e.Field != fmt.Sprintf("tensor %q", fmt.Sprint("t", bad)) {
+				if !errors.Is(err, tensor.ErrChecksum) || !errors.As(err, &e) || e.Field != fmt.Sprintf("tensor %q", fmt.Sprint("t", bad)) {
 					t.Errorf("%d: %v", bad, err)
 				}
 				continue
@@ -393,9 +394,9 @@ func (s signedBy) Check(_ context.Context, u *driver.Unverified) error {
 // TestTrustedWithoutSignatures: a signature cannot be demanded of a format that has none.
 func TestTrustedWithoutSignatures(t *testing.T) {
 	demand := func(c *Config) { c.Options.Trusted = signedBy{make(ed25519.PublicKey, 32)} }
-	expect.Refused(t, driver.ErrSignature)(nil, new(Model).Open(source.FromBytes(ramp(8)), config(&toy{}, demand)))
+	expect.Refused(t, tensor.ErrSignature)(nil, new(Model).Open(source.FromBytes(ramp(8)), config(&toy{}, demand)))
 	d := &toy{dir: func(driver.Dir) error { return nil }}
-	expect.Refused(t, driver.ErrSignature, "a directory")(nil, new(Model).OpenDir(config(d, demand, inDirectory(t.TempDir()))))
+	expect.Refused(t, tensor.ErrSignature, "a directory")(nil, new(Model).OpenDir(config(d, demand, inDirectory(t.TempDir()))))
 }
 
 // goodSum has the right XXH64 of tensors that are 8 bytes of a ramp each, but for
@@ -436,7 +437,7 @@ func TestTouchWhen(t *testing.T) {
 			}
 			_ = call(m.At(0))
 			err := call(m.At(1))
-			if tt.want != errors.Is(err, driver.ErrChecksum) && !errors.Is(err, tensor.ErrDType) && !errors.Is(err, tensor.ErrShape) {
+			if tt.want != errors.Is(err, tensor.ErrChecksum) && !errors.Is(err, tensor.ErrDType) && !errors.Is(err, tensor.ErrShape) {
 				t.Errorf("%+v: %s: %v", tt, what, err)
 			}
 		}
@@ -462,7 +463,7 @@ func TestTouchOnce(t *testing.T) {
 	}
 	group.Wait()
 	for _, err := range errs {
-		wantError(t, "a bad sum", err, driver.ErrChecksum, `tensor "c"`)
+		wantError(t, "a bad sum", err, tensor.ErrChecksum, `tensor "c"`)
 		if err != errs[0] {
 			t.Errorf("the error changed: %v", err)
 		}
@@ -494,7 +495,7 @@ func TestTouchTransient(t *testing.T) {
 	}
 	_, first := m.At(1).Bytes()
 	r.broken.Store(true)
-	if _, err := m.At(1).Bytes(); err != first || !errors.Is(err, driver.ErrChecksum) {
+	if _, err := m.At(1).Bytes(); err != first || !errors.Is(err, tensor.ErrChecksum) {
 		t.Errorf("a lasting error: %v, then %v", first, err)
 	}
 }

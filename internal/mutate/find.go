@@ -42,7 +42,7 @@ type source struct {
 	*ast.File
 }
 
-// written matches files that only write: their input is a plan from the program.
+// written matches files that only write: their input is a schema from the program.
 var written = regexp.MustCompile(`(write|losses|_test)\.go$|/(sign|encode|options|quantize|numbering|rewrite)\.go$`)
 
 // load parses the reading files of a package that are compiled on this system. Tests cannot miss a

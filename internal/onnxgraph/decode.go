@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/tensor"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -49,16 +49,16 @@ type Format interface {
 }
 
 // Decode decodes the outermost graph, whose message is at the given nesting level.
-func (d *Decoder) Decode(msg protobuf.Field, level int) (*plan.Graph, error) {
+func (d *Decoder) Decode(msg protobuf.Field, level int) (*schema.Graph, error) {
 	d.main = level
 	return d.graph(nil, level, msg, msg.At)
 }
 
 // graph decodes a graph. If its field occurs more than once, the messages are merged into g; at is
 // the offset of the first.
-func (d *Decoder) graph(g *plan.Graph, level int, msg protobuf.Field, at int64) (*plan.Graph, error) {
+func (d *Decoder) graph(g *schema.Graph, level int, msg protobuf.Field, at int64) (*schema.Graph, error) {
 	if g == nil {
-		g = &plan.Graph{Initializers: []string{}}
+		g = &schema.Graph{Initializers: []string{}}
 	}
 	m, to := d.Schema.Graph, d.graphFields(g)
 	if err := d.read(m, msg, level, &to); err != nil {
@@ -68,7 +68,7 @@ func (d *Decoder) graph(g *plan.Graph, level int, msg protobuf.Field, at int64) 
 	if level > d.main {
 		err = Distinct(m, d.Initializers, g.Initializers, func(s *string) string { return *s }, at)
 	}
-	name := func(v *plan.ValueInfo) string { return v.Name }
+	name := func(v *schema.ValueInfo) string { return v.Name }
 	err = cmp.Or(err, Distinct(m, d.Inputs, g.Inputs, name, at))
 	if d.UniqueOutputs {
 		err = cmp.Or(err, Distinct(m, d.Outputs, g.Outputs, name, at))
@@ -109,11 +109,11 @@ func (d *Decoder) field(w *protobuf.Walk, level int, to *protobuf.Into) {
 		}
 	case *initializers:
 		d.initializer(w, level, (*[]string)(p))
-	case *[]plan.Node:
+	case *[]schema.Node:
 		if n := add(d, w, p, nodeBytes); n != nil {
 			w.Err = d.node(n, w.Def.Message, *f, level+1)
 		}
-	case *[]plan.Attribute:
+	case *[]schema.Attribute:
 		if a := add(d, w, p, attributeBytes); a != nil {
 			w.Err = d.attribute(a, w.Def.Message, *f, level+1)
 		}
@@ -126,8 +126,8 @@ func (d *Decoder) field(w *protobuf.Walk, level int, to *protobuf.Into) {
 			p.at = f.At
 		}
 		p.graph, w.Err = d.graph(p.graph, level+1, *f, p.at)
-	case *[]*plan.Graph:
-		var g *plan.Graph
+	case *[]*schema.Graph:
+		var g *schema.Graph
 		g, w.Err = d.graph(nil, level+1, *f, f.At)
 		*p = append(*p, g)
 	case *[]tensor.View:
@@ -143,7 +143,7 @@ func (d *Decoder) field(w *protobuf.Walk, level int, to *protobuf.Into) {
 func (d *Decoder) value(w *protobuf.Walk, level int, place any, to *protobuf.Into) {
 	f := &w.Field
 	switch p := place.(type) {
-	case *[]plan.ValueInfo:
+	case *[]schema.ValueInfo:
 		if v := add(d, w, p, valueBytes); v != nil {
 			inner := valueFields(v)
 			w.Err = d.read(w.Def.Message, *f, level+1, &inner)
@@ -157,10 +157,10 @@ func (d *Decoder) value(w *protobuf.Walk, level int, place any, to *protobuf.Int
 		}
 	case *shape:
 		*p = orEmpty(*p)
-		w.Err = d.read(w.Def.Message, *f, level+1, &protobuf.Into{shapeDim: (*[]plan.Dim)(p)})
-	case *[]plan.Dim:
+		w.Err = d.read(w.Def.Message, *f, level+1, &protobuf.Into{shapeDim: (*[]schema.Dim)(p)})
+	case *[]schema.Dim:
 		if dim := add(d, w, p, dimBytes); dim != nil {
-			dim.Size = plan.DynamicDim
+			dim.Size = schema.DynamicDim
 			w.Err = d.read(w.Def.Message, *f, level+1, &protobuf.Into{dimValue: &dim.Size, dimParam: &dim.Symbol})
 		}
 	default:
@@ -169,12 +169,12 @@ func (d *Decoder) value(w *protobuf.Walk, level int, place any, to *protobuf.Int
 }
 
 // node decodes a node.
-func (d *Decoder) node(n *plan.Node, m *protobuf.Message, msg protobuf.Field, level int) error {
+func (d *Decoder) node(n *schema.Node, m *protobuf.Message, msg protobuf.Field, level int) error {
 	to := d.nodeFields(n)
 	if err := d.read(m, msg, level, &to); err != nil {
 		return err
 	}
-	return Distinct(m, nodeAttributes, n.Attributes, func(a *plan.Attribute) string { return a.Name }, msg.At)
+	return Distinct(m, nodeAttributes, n.Attributes, func(a *schema.Attribute) string { return a.Name }, msg.At)
 }
 
 // initializer decodes an initializer of a graph at a level.
@@ -203,17 +203,17 @@ type attributeValues struct {
 	tensor   tensor.View
 	graph    subgraph
 	tensors  []tensor.View
-	graphs   []*plan.Graph
+	graphs   []*schema.Graph
 }
 
 // subgraph is a graph in an attribute, which begins at an offset.
 type subgraph struct {
-	graph *plan.Graph
+	graph *schema.Graph
 	at    int64
 }
 
 // attribute decodes an attribute.
-func (d *Decoder) attribute(a *plan.Attribute, m *protobuf.Message, msg protobuf.Field, level int) (err error) {
+func (d *Decoder) attribute(a *schema.Attribute, m *protobuf.Message, msg protobuf.Field, level int) (err error) {
 	var v attributeValues
 	to := protobuf.Into{
 		attributeName: &a.Name,

@@ -4,14 +4,14 @@ import (
 	"bytes"
 	"fmt"
 
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/tensor"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // Editor copies encoded messages, which must be valid, and modifies them: it inlines external data,
-// or renames and removes tensors as a plan requires.
+// or renames and removes tensors as a schema requires.
 type Editor struct {
 	*Schema
 
@@ -35,9 +35,9 @@ func (e *Editor) idle() bool {
 	return e.Inline == nil && len(e.Names)+len(e.Gone) == 0 && !e.Retyped
 }
 
-// Follow returns the valid graph with these changes, without its initializers, if it is the plan's then.
+// Follow returns the valid graph with these changes, without its initializers, if it is the schema's then.
 // Otherwise it returns nil, and adds what is lost with it to l.
-func (e *Editor) Follow(graph []byte, p *plan.Plan, l *plan.LossList, decode func([]byte) (*plan.Graph, error)) []byte {
+func (e *Editor) Follow(graph []byte, p *schema.Schema, l *schema.LossList, decode func([]byte) (*schema.Graph, error)) []byte {
 	// A valid message causes no errors.
 	edited, _ := e.Message(make([]byte, 0, len(graph)), e.Schema.Graph, graph, 0)
 	if !e.Clash {
@@ -48,7 +48,7 @@ func (e *Editor) Follow(graph []byte, p *plan.Plan, l *plan.LossList, decode fun
 	}
 	lost, _ := e.Kinds(e.Schema.Graph, graph, 1)
 	for _, k := range lost {
-		l.Native(k.Name, fmt.Errorf("%w: %d, since the graph has changed", plan.ErrUnsupported, k.Count))
+		l.Native(k.Name, fmt.Errorf("%w: %d, since the graph has changed", tensor.ErrUnsupported, k.Count))
 		delete(e.Dropped, k.Name)
 	}
 	return nil

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/protobuf"
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -18,17 +18,17 @@ const (
 
 // Kinds lists the native fields of a valid message by kind. level is 0 for a message that contains
 // a graph, 1 for a graph.
-func (sc *Schema) Kinds(m *protobuf.Message, b []byte, level int) ([]plan.NativeKind, error) {
+func (sc *Schema) Kinds(m *protobuf.Message, b []byte, level int) ([]schema.NativeKind, error) {
 	k, s := kinds{}, protobuf.InMemory(b)
 	err := k.fields(sc, m, s, s.All(), make([]byte, 0, 1<<10), level)
-	var out []plan.NativeKind
+	var out []schema.NativeKind
 	for _, name := range slices.Sorted(maps.Keys(k)) {
 		out = append(out, *k[name])
 	}
 	return out, err
 }
 
-type kinds map[string]*plan.NativeKind
+type kinds map[string]*schema.NativeKind
 
 // fields adds the native fields of a message. place is its path: field numbers, with an index for
 // repeated fields.
@@ -70,7 +70,7 @@ func (k kinds) fields(sc *Schema, m *protobuf.Message, s *protobuf.Source, msg p
 func (k kinds) add(name string, field, place []byte) {
 	one := k[name]
 	if one == nil {
-		one = &plan.NativeKind{Name: name}
+		one = &schema.NativeKind{Name: name}
 		k[name] = one
 	}
 	one.Count++

@@ -3,7 +3,7 @@
 package onnxgraph
 
 import (
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/tensor"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -81,23 +81,23 @@ func fieldOf(typ int32) protowire.Number { return protowire.Number(typ + 1) }
 // The types that a protobuf.Into points to in the neutral graph if a field needs more than its value.
 type (
 	initializers []string
-	elemType     plan.ValueInfo
-	shape        []plan.Dim
+	elemType     schema.ValueInfo
+	shape        []schema.Dim
 )
 
-func (sc *Schema) graphFields(g *plan.Graph) (to protobuf.Into) {
+func (sc *Schema) graphFields(g *schema.Graph) (to protobuf.Into) {
 	to[sc.Name], to[sc.Nodes], to[sc.Inputs], to[sc.Outputs] = &g.Name, &g.Nodes, &g.Inputs, &g.Outputs
 	to[sc.Initializers] = (*initializers)(&g.Initializers)
 	return to
 }
 
-func (sc *Schema) nodeFields(n *plan.Node) (to protobuf.Into) {
+func (sc *Schema) nodeFields(n *schema.Node) (to protobuf.Into) {
 	to[sc.Node.Name], to[sc.Node.Op], to[sc.Node.Inputs], to[sc.Node.Outputs] = &n.Name, &n.Op, &n.Inputs, &n.Outputs
 	to[nodeAttributes], to[nodeDomain] = &n.Attributes, &n.Domain
 	return to
 }
 
-func valueFields(v *plan.ValueInfo) protobuf.Into {
+func valueFields(v *schema.ValueInfo) protobuf.Into {
 	typ := protobuf.Into{tensorElem: (*elemType)(v), tensorShape: (*shape)(&v.Dims)}
 	return protobuf.Into{valueName: &v.Name, valueOf: &protobuf.Into{typeTensor: &typ}}
 }

@@ -8,8 +8,7 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/tensor"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -21,19 +20,19 @@ const MaxTensor = 1 << 30
 
 // AppendGraph appends the encoding of g without its initializers. The formats have no double, so
 // float64 is rounded to float32; a bool becomes 0 or 1, and JSON becomes its text.
-func (sc *Schema) AppendGraph(b []byte, g *plan.Graph) ([]byte, error) {
+func (sc *Schema) AppendGraph(b []byte, g *schema.Graph) ([]byte, error) {
 	w, from := writer{Schema: sc}, sc.graphFields(g)
 	return w.fields(b, "", &from)
 }
 
 // sameNodes reports whether two graphs are equal but for their initializers, including what the
 // encoding cannot represent.
-func (sc *Schema) sameNodes(a, b *plan.Graph) bool {
+func (sc *Schema) sameNodes(a, b *schema.Graph) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
 	var encoded [2][]byte
-	for i, g := range []plan.Graph{*a, *b} {
+	for i, g := range []schema.Graph{*a, *b} {
 		w, from := writer{Schema: sc, compared: true}, sc.graphFields(&g)
 		var err error
 		if encoded[i], err = w.fields(make([]byte, 0, len(encoded[0])+1), "", &from); err != nil {
@@ -43,9 +42,9 @@ func (sc *Schema) sameNodes(a, b *plan.Graph) bool {
 	return bytes.Equal(encoded[0], encoded[1])
 }
 
-// Losses lists what the format cannot represent of a plan's graph.
-func (sc *Schema) Losses(p *plan.Plan, l *plan.LossList) {
-	w := writer{Schema: sc, report: func(name, why string) { l.Converted(plan.LossValue, name, why) }}
+// Losses lists what the format cannot represent of a schema's graph.
+func (sc *Schema) Losses(p *schema.Schema, l *schema.LossList) {
+	w := writer{Schema: sc, report: func(name, why string) { l.Converted(schema.LossValue, name, why) }}
 	_, _ = w.field(nil, sc.Inputs, "", &p.Graph.Inputs)
 	_, _ = w.field(nil, sc.Outputs, "", &p.Graph.Outputs)
 	var found [][2]string
@@ -53,12 +52,12 @@ func (sc *Schema) Losses(p *plan.Plan, l *plan.LossList) {
 	for i := range p.Graph.Nodes {
 		for j := range p.Graph.Nodes[i].Attributes {
 			found = found[:0]
-			if _, err := w.attribute(nil, plan.AttributeName(p, i, j), &p.Graph.Nodes[i].Attributes[j]); err != nil {
+			if _, err := w.attribute(nil, schema.AttributeName(p, i, j), &p.Graph.Nodes[i].Attributes[j]); err != nil {
 				l.Attribute(p, i, j, err)
 				continue
 			}
 			for _, f := range found {
-				l.Converted(plan.LossConversion, f[0], f[1])
+				l.Converted(schema.LossConversion, f[0], f[1])
 			}
 		}
 	}
@@ -118,7 +117,7 @@ func (w *writer) field(b []byte, num protowire.Number, path string, place any) (
 		return protobuf.PutVarint(b, num, *p), nil
 	case *[]string:
 		return putAll(b, num, *p), nil
-	case *[]plan.Node:
+	case *[]schema.Node:
 		for i := range *p {
 			inner, from := "", w.nodeFields(&(*p)[i])
 			if w.report != nil {
@@ -128,7 +127,7 @@ func (w *writer) field(b []byte, num protowire.Number, path string, place any) (
 				return nil, fmt.Errorf("nodes[%d]: %w", i, err)
 			}
 		}
-	case *[]plan.Attribute:
+	case *[]schema.Attribute:
 		for i := range *p {
 			a, start := &(*p)[i], 0
 			b, start = protobuf.Begin(b, num)
@@ -137,7 +136,7 @@ func (w *writer) field(b []byte, num protowire.Number, path string, place any) (
 			}
 			b = protobuf.End(b, start)
 		}
-	case *[]plan.ValueInfo:
+	case *[]schema.ValueInfo:
 		for i := range *p {
 			v := &(*p)[i]
 			switch {
@@ -159,14 +158,14 @@ func (w *writer) field(b []byte, num protowire.Number, path string, place any) (
 		return protobuf.PutInt(b, num, int64(w.Code(p.DType))), nil
 	case *shape:
 		if *p != nil {
-			return w.nested(b, num, path, &protobuf.Into{shapeDim: (*[]plan.Dim)(p)})
+			return w.nested(b, num, path, &protobuf.Into{shapeDim: (*[]schema.Dim)(p)})
 		}
-	case *[]plan.Dim:
+	case *[]schema.Dim:
 		for _, d := range *p {
 			from := protobuf.Into{}
 			if d.Symbol != "" {
 				from[dimParam] = &d.Symbol
-			} else if d.Size != plan.DynamicDim {
+			} else if d.Size != schema.DynamicDim {
 				from[dimValue] = &d.Size
 			}
 			b, _ = w.nested(b, num, path, &from)
@@ -185,7 +184,7 @@ func putAll(b []byte, num protowire.Number, list []string) []byte {
 
 // attribute appends the fields of an attribute: its name, its value in the field for the type, and
 // the type.
-func (w *writer) attribute(b []byte, path string, a *plan.Attribute) (_ []byte, err error) {
+func (w *writer) attribute(b []byte, path string, a *schema.Attribute) (_ []byte, err error) {
 	b = protobuf.PutText(b, attributeName, a.Name)
 	value, err := w.convert(path, a.Value)
 	if err != nil {
@@ -195,7 +194,7 @@ func (w *writer) attribute(b []byte, path string, a *plan.Attribute) (_ []byte, 
 	switch v := value.(type) {
 	case nil:
 		if w.Explicit && w.report != nil {
-			err = fmt.Errorf("%w: an attribute without a value", driver.ErrUnsupported)
+			err = fmt.Errorf("%w: an attribute without a value", tensor.ErrUnsupported)
 		}
 	case int64:
 		typ, zero, b = Int, v == 0, protobuf.PutVarint(b, fieldOf(Int), v)
@@ -219,16 +218,16 @@ func (w *writer) attribute(b []byte, path string, a *plan.Attribute) (_ []byte, 
 		for i := 0; i < len(v) && err == nil; i++ {
 			b, err = w.tensor(b, fieldOf(typ), v[i])
 		}
-	case *plan.Graph:
+	case *schema.Graph:
 		typ = Graph
 		b, err = w.subgraph(b, fieldOf(typ), path, v)
-	case []*plan.Graph:
+	case []*schema.Graph:
 		typ = Graphs
 		for i := 0; i < len(v) && err == nil; i++ {
 			b, err = w.subgraph(b, fieldOf(typ), fmt.Sprintf("%s[%d]", path, i), v[i])
 		}
 	default:
-		err = fmt.Errorf("%w: a value of type %s", driver.ErrUnsupported, plan.TypeName(value))
+		err = fmt.Errorf("%w: a value of type %s", tensor.ErrUnsupported, schema.TypeName(value))
 	}
 	if zero && !w.Explicit {
 		b = b[:before]
@@ -267,7 +266,7 @@ func (w *writer) floats(path string, list ...float64) ([]float32, error) {
 	for i, x := range list {
 		f := float32(x)
 		if math.IsInf(float64(f), 0) && !math.IsInf(x, 0) {
-			return nil, fmt.Errorf("%w: %g is too large for a float32", driver.ErrUnsupported, x)
+			return nil, fmt.Errorf("%w: %g is too large for a float32", tensor.ErrUnsupported, x)
 		}
 		out[i] = f
 		if w.report != nil && !reported && strconv.FormatFloat(x, 'g', -1, 64) != strconv.FormatFloat(float64(f), 'g', -1, 32) {
@@ -279,10 +278,10 @@ func (w *writer) floats(path string, list ...float64) ([]float32, error) {
 }
 
 // subgraph appends a graph attribute.
-func (w *writer) subgraph(b []byte, num protowire.Number, path string, g *plan.Graph) ([]byte, error) {
-	g = cmp.Or(g, &plan.Graph{})
+func (w *writer) subgraph(b []byte, num protowire.Number, path string, g *schema.Graph) ([]byte, error) {
+	g = cmp.Or(g, &schema.Graph{})
 	if len(g.Initializers) > 0 && !w.compared {
-		return nil, fmt.Errorf("%w: initializers of a subgraph, which only a copy within the format keeps", driver.ErrUnsupported)
+		return nil, fmt.Errorf("%w: initializers of a subgraph, which only a copy within the format keeps", tensor.ErrUnsupported)
 	}
 	b = w.compare(b, len(g.Initializers), g.Initializers)
 	from := w.graphFields(g)

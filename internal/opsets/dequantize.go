@@ -4,19 +4,19 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/tensor"
 )
 
 // Dequantizes reports whether a node is DequantizeLinear with inputs that may be constants.
-func Dequantizes(n *plan.Node) bool {
+func Dequantizes(n *schema.Node) bool {
 	return n.Op == "DequantizeLinear" && n.Domain == "" && len(n.Inputs) >= 2 && len(n.Inputs) <= 3 && len(n.Outputs) == 1
 }
 
 // Quantization returns the parameters that a DequantizeLinear node gives a constant x. parameters are the other inputs: the
 // scales and, if there are three inputs, the zero points. It returns ErrUnsupported for a form that is no
 // tensor.Quantization.
-func Quantization(n *plan.Node, x *tensor.Info, parameters []tensor.View) (*tensor.Quantization, error) {
+func Quantization(n *schema.Node, x *tensor.Info, parameters []tensor.View) (*tensor.Quantization, error) {
 	refuse := fmt.Errorf("%w: it dequantizes what is no constant, or in a form that is not known", tensor.ErrUnsupported)
 	scale := parameters[0].Info()
 	if x.DType != tensor.Int8 && x.DType != tensor.Uint8 || scale.DType != tensor.Float32 || len(scale.Shape) > 1 {
@@ -54,7 +54,7 @@ func Quantization(n *plan.Node, x *tensor.Info, parameters []tensor.View) (*tens
 
 // axisOf returns the attribute axis, 1 by default, for a tensor of a rank. One that is out of range is refused by
 // tensor.Quantization.Check.
-func axisOf(n *plan.Node, rank int) int {
+func axisOf(n *schema.Node, rank int) int {
 	axis := int64(1)
 	for _, a := range n.Attributes {
 		if v, ok := a.Value.(int64); ok && a.Name == "axis" {

@@ -5,7 +5,7 @@ package opsets
 import (
 	"encoding/json"
 
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 )
 
@@ -15,7 +15,7 @@ const (
 	KeyIRVersion = "ir_version" // of the representation, an int64
 )
 
-// What is written to a file of ONNX where a plan has nothing.
+// What is written to a file of ONNX where a schema has nothing.
 const (
 	DefaultIRVersion = 8
 	DefaultVersion   = 17 // of ONNX's operators
@@ -54,14 +54,14 @@ func Parse(value any) (sets []Set, exact bool) {
 }
 
 // get returns the value of a key if it is a T.
-func get[T any](pairs plan.Metadata, key string) (T, bool) {
+func get[T any](pairs schema.Metadata, key string) (T, bool) {
 	value, _ := pairs.Get(key)
 	v, ok := value.(T)
 	return v, ok
 }
 
 // In returns the operator sets in a model's metadata, or nil.
-func In(m plan.Metadata) []Set {
+func In(m schema.Metadata) []Set {
 	value, _ := m.Get(Key)
 	sets, _ := Parse(value)
 	return sets
@@ -69,7 +69,7 @@ func In(m plan.Metadata) []Set {
 
 // IsOwn reports whether an entry is one of these, and not an entry of the user's. isDefault reports whether a file without
 // it means the same.
-func IsOwn(e plan.Entry) (own, isDefault bool) {
+func IsOwn(e schema.Entry) (own, isDefault bool) {
 	switch e.Key {
 	case KeyIRVersion:
 		version, ok := e.Value.(int64)

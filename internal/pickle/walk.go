@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/zip"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -49,7 +49,7 @@ type Finder interface {
 
 // Walk finds the tensors and plain values that a value consists of.
 type Walk struct {
-	Metadata plan.Metadata
+	Metadata schema.Metadata
 	Notes    []string
 	Tensors  int // number found
 
@@ -166,7 +166,7 @@ func (w *Walk) value(r Ref) error {
 	case LongKind:
 		n, isUint := m.Uint(r)
 		if isUint {
-			return w.plain(plan.Number(n))
+			return w.plain(schema.Number(n))
 		}
 	case FloatKind:
 		return w.plain(m.Float(r))
@@ -339,7 +339,7 @@ func (w *Walk) plain(v any) error {
 	if err != nil {
 		return err
 	}
-	w.Metadata = append(w.Metadata, plan.Entry{Key: string(name), Value: v})
+	w.Metadata = append(w.Metadata, schema.Entry{Key: string(name), Value: v})
 	return nil
 }
 

@@ -51,7 +51,7 @@ func (k Kind) WireType() protowire.Type {
 type Flag uint8
 
 const (
-	Native     Flag = 1 << iota // has no place in a plan
+	Native     Flag = 1 << iota // has no place in a schema
 	Ref                         // names a value of the graph
 	Scope                       // names in it have their own scope
 	Annotation                  // removed with a value that it names

@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/disk"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 // directory writes one file per tensor into a directory.
@@ -19,7 +19,7 @@ func (w *Writer) createDirectory() error {
 	l := w.layout
 	n := len(l.Files)
 	if n == 0 || n != len(l.Parts) || n != len(w.plan.Tensors) {
-		return fmt.Errorf("%w: the layout has %d files and %d parts for %d tensors", plan.ErrPlan, n, len(l.Parts), len(w.plan.Tensors))
+		return fmt.Errorf("%w: the layout has %d files and %d parts for %d tensors", tensor.ErrSchema, n, len(l.Parts), len(w.plan.Tensors))
 	}
 	tree, err := disk.CreateTree(w.o.Path, w.driver.Describe().Extensions[0])
 	if err != nil {

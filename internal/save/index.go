@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/internal/disk"
 	"github.com/weightmap/weightmap/internal/shardname"
@@ -20,8 +20,8 @@ type index struct {
 	places    contract.Places
 	dir, stem string // of the parts
 	extension string
-	plans     []*plan.Plan // of the parts; none for a model in one file
-	names     []string     // of the parts, once they are written
+	plans     []*schema.Schema // of the parts; none for a model in one file
+	names     []string         // of the parts, once they are written
 }
 
 func newIndex(d contract.Splitter, extension, path string) *index {

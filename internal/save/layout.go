@@ -6,8 +6,9 @@ import (
 	"slices"
 
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/checksum"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 // layoutEncoder writes a file whose layout is known in advance.
@@ -32,12 +33,12 @@ func located(t driver.Target, l *driver.Layout) *layoutEncoder {
 }
 
 // newLayoutEncoder checks the places of the tensors, since drivers may be wrong.
-func newLayoutEncoder(t driver.Target, p *plan.Plan, l *driver.Layout) (*layoutEncoder, error) {
+func newLayoutEncoder(t driver.Target, p *schema.Schema, l *driver.Layout) (*layoutEncoder, error) {
 	e := located(t, l)
 	e.order = numbers(len(p.Tensors))
 	switch {
 	case len(l.Offsets) != len(p.Tensors):
-		return nil, fmt.Errorf("%w: the layout has offsets for %d tensors of %d", plan.ErrPlan, len(l.Offsets), len(p.Tensors))
+		return nil, fmt.Errorf("%w: the layout has offsets for %d tensors of %d", tensor.ErrSchema, len(l.Offsets), len(p.Tensors))
 	case t.Sequential() && l.Late != nil && !l.Streams:
 		return nil, fmt.Errorf("%w: parts of the file depend on its data", driver.ErrSequential)
 	}
@@ -49,7 +50,7 @@ func newLayoutEncoder(t driver.Target, p *plan.Plan, l *driver.Layout) (*layoutE
 	for _, i := range e.order {
 		off, size := l.Offsets[i], p.Tensors[i].Size
 		if off < end || size > l.Size-off {
-			return nil, fmt.Errorf("%w: the layout has %d bytes at %d, behind %d, of a file of %d", plan.ErrPlan, size, off, end, l.Size)
+			return nil, fmt.Errorf("%w: the layout has %d bytes at %d, behind %d, of a file of %d", tensor.ErrSchema, size, off, end, l.Size)
 		}
 		end = off + size
 	}

@@ -5,14 +5,13 @@ import (
 	"io"
 
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/format/plan"
 )
 
 // ordered is an encoder that needs tensors in an order. It stores those that arrive early.
 type ordered struct {
 	driver.Encoder
-	o     *plan.WriteOptions
-	where plan.Spool
+	o     *driver.WriteOptions
+	where driver.Spool
 	order []int // the tensors to write, the next one first
 	early map[int]*Input
 	spool driver.Target // of the early ones; nil if there were none
@@ -42,7 +41,7 @@ func (q *ordered) Tensor(i int, in driver.Input) error {
 
 // store keeps a tensor until its turn.
 func (q *ordered) store(i int, in driver.Input) (err error) {
-	if q.where == plan.SpoolNever {
+	if q.where == driver.SpoolNever {
 		return fmt.Errorf("%w, and nothing may be spooled: tensors must come in the order of the file", driver.ErrSequential)
 	}
 	if q.spool == nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/internal/disk"
 )
@@ -31,7 +31,7 @@ type publisher interface {
 type shard struct {
 	first  int // index of its first tensor in the model
 	left   int // tensors not yet written
-	plan   *plan.Plan
+	plan   *schema.Schema
 	layout *driver.Layout
 	file   *disk.File     // nil before the first tensor
 	enc    driver.Encoder // nil once the file is complete
@@ -40,7 +40,7 @@ type shard struct {
 // maxShards is the largest number of shards that every format can represent.
 const maxShards = 1<<16 - 1
 
-// createShards assigns the tensors of the plan to shards.
+// createShards assigns the tensors of the schema to shards.
 func (w *Writer) createShards() error {
 	d, ok := w.driver.(contract.Splitter)
 	if !ok {
@@ -142,7 +142,7 @@ func (w *Writer) createAlone(x *index) error {
 }
 
 // divide starts a new shard before each tensor that exceeds the current one's limit. It returns their plans.
-func (s *split) divide(p *plan.Plan) (plans []*plan.Plan) {
+func (s *split) divide(p *schema.Schema) (plans []*schema.Schema) {
 	s.of = make([]int, len(p.Tensors))
 	begin := 0
 	size := int64(0)

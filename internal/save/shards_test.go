@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/internal/disk"
 	"github.com/weightmap/weightmap/internal/expect"
@@ -22,7 +22,7 @@ import (
 type inShards struct{ laidOut }
 
 func newInShards() *inShards {
-	return &inShards{laidOut{layout: func(p *plan.Plan) (*driver.Layout, error) {
+	return &inShards{laidOut{layout: func(p *schema.Schema) (*driver.Layout, error) {
 		l := &driver.Layout{}
 		for _, t := range p.Tensors {
 			l.Offsets = append(l.Offsets, l.Size)
@@ -36,9 +36,9 @@ func (d *inShards) Places(path string) contract.Places {
 	return contract.Places{File: path, Index: path + ".index.json", Stem: strings.TrimSuffix(path, ".toy")}
 }
 
-func (d *inShards) Split([]*plan.Plan) {}
+func (d *inShards) Split([]*schema.Schema) {}
 
-func (d *inShards) Index(_ []*plan.Plan, names []string) ([]byte, error) {
+func (d *inShards) Index(_ []*schema.Schema, names []string) ([]byte, error) {
 	return []byte(strings.Join(names, "\n")), nil
 }
 
@@ -156,7 +156,7 @@ func TestShards(t *testing.T) {
 			if !slices.Contains([]string{"lock", "wait", "mark", "link", "inherit", "remove"}, call) || !isNew || !isAlone && call != "remove" && call != "mark" {
 				t.Errorf("call %d, %s: no error, new: %v, alone: %v", n, call, isNew, isAlone)
 			}
-		case !errors.Is(err, errInjected) || isNew != errors.Is(err, driver.ErrNotDurable) || !isNew && !isAlone:
+		case !errors.Is(err, errInjected) || isNew != errors.Is(err, tensor.ErrNotDurable) || !isNew && !isAlone:
 			t.Errorf("call %d, %s: %v, new: %v, alone: %v", n, call, err, isNew, isAlone)
 		}
 	}
@@ -172,13 +172,13 @@ func TestShardsRefused(t *testing.T) {
 	o := options(filepath.Join(t.TempDir(), "m.toy"))
 	o.MaxShard = 1
 	_, err := New(&laidOut{layout: backwards}, nil, threeTensors(), o)
-	wantError(t, "a format without shards", err, driver.ErrOption, "MaxShard")
-	many := &plan.Plan{}
+	wantError(t, "a format without shards", err, tensor.ErrOption, "MaxShard")
+	many := &schema.Schema{}
 	for i := range maxShards + 1 {
 		many.Tensors = append(many.Tensors, tensor.Info{Name: fmt.Sprint(i), DType: tensor.Uint8, Shape: tensor.Shape{1}})
 	}
 	_, err = New(newInShards(), nil, many, o)
-	wantError(t, "too many shards", err, driver.ErrOption, "MaxShard")
+	wantError(t, "too many shards", err, tensor.ErrOption, "MaxShard")
 	_, err = New(newInShards(), io.Discard, threeTensors(), o)
-	wantError(t, "a stream", err, driver.ErrOption, "MaxShard")
+	wantError(t, "a stream", err, tensor.ErrOption, "MaxShard")
 }

@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/disk"
 )
 
@@ -51,8 +50,8 @@ func (m *Memory) Truncate(size int64) error {
 }
 
 // newSpool creates a target for data that is read back, in memory or in a file.
-func newSpool(where plan.Spool) (t driver.Target, remove func(), err error) {
-	if where == plan.SpoolMemory {
+func newSpool(where driver.Spool) (t driver.Target, remove func(), err error) {
+	if where == driver.SpoolMemory {
 		return &Memory{}, func() {}, nil
 	}
 	f, err := disk.CreateSpool()

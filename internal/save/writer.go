@@ -1,4 +1,4 @@
-// Package save writes models. It checks a plan, asks the driver for the layout, and writes tensors of
+// Package save writes models. It checks a schema, asks the driver for the layout, and writes tensors of
 // checked sizes to a target that becomes visible only when committed.
 package save
 
@@ -17,7 +17,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/internal/disk"
 	"github.com/weightmap/weightmap/internal/wire"
@@ -29,7 +29,7 @@ import (
 // for all formats.
 type Writer struct {
 	driver driver.Driver
-	o      *plan.WriteOptions // validated
+	o      *driver.WriteOptions // validated
 	format string
 	layout *driver.Layout  // nil for shards
 	enc    driver.Encoder  // nil once released
@@ -38,8 +38,8 @@ type Writer struct {
 	abort  func()          // removes the target unless it is complete; nil if there is nothing to remove
 
 	mu       sync.Mutex
-	plan     *plan.Plan
-	index    driver.Index // of the plan, by name
+	plan     *schema.Schema
+	index    driver.Index // of the schema, by name
 	written  []bool
 	next     int          // the tensor behind the last one written
 	in       Input        // of the tensor being written
@@ -51,7 +51,7 @@ type Writer struct {
 }
 
 // New starts writing a model: to out or, if that is nil, to o.Path.
-func New(d driver.Driver, out io.Writer, p *plan.Plan, o *plan.WriteOptions) (*Writer, error) {
+func New(d driver.Driver, out io.Writer, p *schema.Schema, o *driver.WriteOptions) (*Writer, error) {
 	w := &Writer{driver: d, o: o, format: d.Describe().Name, progress: work.Progress{Report: o.Progress}}
 	err := w.attempt(func() error {
 		err := w.complete(p)
@@ -104,14 +104,14 @@ func (w *Writer) create() error {
 	return w.start(f, w.layout.Ordered)
 }
 
-// stream starts writing to out. It streams if the format and the plan allow it; otherwise it
+// stream starts writing to out. It streams if the format and the schema allow it; otherwise it
 // assembles the file in a spool first.
 func (w *Writer) stream(out io.Writer) error {
 	if w.o.MaxShard > 0 {
 		return driver.OptionError(w.format, "MaxShard", "only Create makes several files")
 	}
 	streams := w.layout.Streams || w.layout.Encode == nil && w.layout.Late == nil
-	if w.o.Spool == plan.SpoolNever || streams {
+	if w.o.Spool == driver.SpoolNever || streams {
 		return w.start(&stream{w: out}, true)
 	}
 	s, remove, err := newSpool(w.o.Spool)
@@ -126,17 +126,17 @@ func (w *Writer) stream(out io.Writer) error {
 // mostBytes limits the size of all tensors, so that no offset in a file overflows.
 const mostBytes = 1 << 61
 
-// complete copies the plan, fills in all sizes and builds the index of names. It refuses bad or
+// complete copies the schema, fills in all sizes and builds the index of names. It refuses bad or
 // repeated names, unknown dtypes, overflowing shapes and losses that are not accepted. The driver may
 // read the copy until Close.
-func (w *Writer) complete(p *plan.Plan) (err error) {
+func (w *Writer) complete(p *schema.Schema) (err error) {
 	if p == nil {
-		p = &plan.Plan{}
+		p = &schema.Schema{}
 	}
-	w.plan = &plan.Plan{Metadata: slices.Clone(p.Metadata), Tensors: make([]tensor.Info, len(p.Tensors)), Graph: p.Graph, Native: p.Native, Part: p.Part, Parts: p.Parts}
+	w.plan = &schema.Schema{Metadata: slices.Clone(p.Metadata), Tensors: make([]tensor.Info, len(p.Tensors)), Graph: p.Graph, Native: p.Native, Part: p.Part, Parts: p.Parts}
 	take := w.driver.Describe().TakeValue
 	if take == nil {
-		take = plan.Number
+		take = schema.Number
 	}
 	for i := range w.plan.Metadata {
 		w.plan.Metadata[i].Value = take(w.plan.Metadata[i].Value)
@@ -165,7 +165,7 @@ func (w *Writer) complete(p *plan.Plan) (err error) {
 	return err
 }
 
-// add adds a tensor of the plan to the index, and returns its size in bytes. entry is memory for that.
+// add adds a tensor of the schema to the index, and returns its size in bytes. entry is memory for that.
 func (w *Writer) add(t *tensor.Info, entry *driver.Tensor) (size int64, err error) {
 	if e := t.Encoding; e != nil && e.BlockBytes <= 0 && t.Size >= 0 {
 		size = t.Size // formats define the sizes of such types
@@ -179,18 +179,18 @@ func (w *Writer) add(t *tensor.Info, entry *driver.Tensor) (size int64, err erro
 		return 0, err
 	}
 	if _, isTaken := w.index.Lookup(t.Name); isTaken {
-		return 0, errors.New("two tensors of the plan have this name") // which is not ErrCorrupt, as in a file
+		return 0, errors.New("two tensors of the schema have this name") // which is not ErrCorrupt, as in a file
 	}
 	entry.Name = append(entry.Name[:0], t.Name...)
 	entry.Shape = t.Shape
 	return size, w.index.Add(entry)
 }
 
-// layoutOf asks the driver for the layout of a plan.
-func (w *Writer) layoutOf(p *plan.Plan) (*driver.Layout, error) {
+// layoutOf asks the driver for the layout of a schema.
+func (w *Writer) layoutOf(p *schema.Schema) (*driver.Layout, error) {
 	d, ok := w.driver.(driver.Layouter)
 	if !ok {
-		return nil, fmt.Errorf("%w: the format cannot be written", driver.ErrUnsupported)
+		return nil, fmt.Errorf("%w: the format cannot be written", tensor.ErrUnsupported)
 	}
 	return d.Layout(p, w.o)
 }
@@ -206,14 +206,14 @@ func (w *Writer) start(t driver.Target, inOrder bool) (err error) {
 		q.order = e.order
 	}
 	if w.layout.Secret {
-		q.where = plan.SpoolMemory
+		q.where = driver.SpoolMemory
 	}
 	w.enc = q
 	return nil
 }
 
 // encoderOf returns the encoder of a layout.
-func encoderOf(t driver.Target, p *plan.Plan, l *driver.Layout) (driver.Encoder, error) {
+func encoderOf(t driver.Target, p *schema.Schema, l *driver.Layout) (driver.Encoder, error) {
 	if l.Encode != nil {
 		return l.Encode(t)
 	}
@@ -249,12 +249,12 @@ func (w *Writer) Files() []string {
 	return w.paths()
 }
 
-// WriteTensor writes the data of a tensor of the plan.
+// WriteTensor writes the data of a tensor of the schema.
 func (w *Writer) WriteTensor(name string, r io.Reader) error {
 	return w.write(name, r, func(*tensor.Info) error { return nil })
 }
 
-// WriteView is WriteTensor for data in memory whose type and quantization must be those of the plan.
+// WriteView is WriteTensor for data in memory whose type and quantization must be those of the schema.
 func (w *Writer) WriteView(from *tensor.Info, b []byte) error {
 	return w.write(from.Name, &w.view, func(to *tensor.Info) error {
 		w.view.Reset(b)
@@ -267,18 +267,18 @@ func (w *Writer) WriteRead(from *tensor.Info, r io.Reader) error {
 	return w.write(from.Name, r, func(to *tensor.Info) error { return sameType(to, from) })
 }
 
-// sameType returns an error if a tensor of the plan is of another type than that of a model.
+// sameType returns an error if a tensor of the schema is of another type than that of a model.
 func sameType(to, from *tensor.Info) error {
 	switch {
 	case to.TypeName() != from.TypeName():
-		return fmt.Errorf("%w: the plan has %s, the model %s", tensor.ErrDType, to.TypeName(), from.TypeName())
+		return fmt.Errorf("%w: the schema has %s, the model %s", tensor.ErrDType, to.TypeName(), from.TypeName())
 	case to.Quant != nil && from.Quant != nil && !to.Quant.Equal(from.Quant):
-		return fmt.Errorf("%w: the plan has others than the model", tensor.ErrQuantization)
+		return fmt.Errorf("%w: the schema has others than the model", tensor.ErrQuantization)
 	}
 	return nil
 }
 
-// write writes a tensor of the plan unless check refuses that.
+// write writes a tensor of the schema unless check refuses that.
 func (w *Writer) write(name string, r io.Reader, check func(to *tensor.Info) error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -291,7 +291,7 @@ func (w *Writer) write(name string, r io.Reader, check func(to *tensor.Info) err
 	}
 	switch {
 	case !ok:
-		return w.planError(name, fmt.Errorf("%w in the plan", tensor.ErrNotFound))
+		return w.planError(name, fmt.Errorf("%w in the schema", tensor.ErrNotFound))
 	case w.written[i]:
 		return w.planError(name, errors.New("already written"))
 	}
@@ -362,7 +362,7 @@ func (w *Writer) finish() error {
 	if err == nil && w.commit != nil {
 		err = w.commit()
 	}
-	if err != nil && !errors.Is(err, driver.ErrNotDurable) {
+	if err != nil && !errors.Is(err, tensor.ErrNotDurable) {
 		return err
 	}
 	w.release()
@@ -397,14 +397,14 @@ func (w *Writer) release() {
 
 // refusal returns the error of calls after the end.
 func (w *Writer) refusal() error {
-	return &tensor.Error{Format: w.format, Path: w.o.Path, Offset: -1, Err: fmt.Errorf("%w: %w", driver.ErrAborted, w.over)}
+	return &tensor.Error{Format: w.format, Path: w.o.Path, Offset: -1, Err: fmt.Errorf("%w: %w", tensor.ErrAborted, w.over)}
 }
 
 func (w *Writer) explain(err error) error { return wire.Explain(err, w.format, w.o.Path) }
 
-// planError returns an error about a tensor of the plan.
+// planError returns an error about a tensor of the schema.
 func (w *Writer) planError(name string, err error) error {
-	return &tensor.Error{Format: w.format, Field: tensorField(name), Offset: -1, Err: fmt.Errorf("%w: %w", plan.ErrPlan, err)}
+	return &tensor.Error{Format: w.format, Field: tensorField(name), Offset: -1, Err: fmt.Errorf("%w: %w", tensor.ErrSchema, err)}
 }
 
 func tensorField(name string) string { return fmt.Sprintf("tensor %q", name) }

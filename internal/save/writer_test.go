@@ -15,7 +15,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -32,16 +32,16 @@ func (toy) Describe() driver.Description {
 func (toy) Detect([]byte, int64) bool { return true }
 
 func (toy) Parse(driver.Source, *driver.Index, *driver.Options) (*driver.Parsed, error) {
-	return nil, driver.ErrUnsupported
+	return nil, tensor.ErrUnsupported
 }
 
 // laidOut is a driver whose files have a layout.
 type laidOut struct {
 	toy
-	layout func(p *plan.Plan) (*driver.Layout, error)
+	layout func(p *schema.Schema) (*driver.Layout, error)
 }
 
-func (d *laidOut) Layout(p *plan.Plan, _ *plan.WriteOptions) (*driver.Layout, error) {
+func (d *laidOut) Layout(p *schema.Schema, _ *driver.WriteOptions) (*driver.Layout, error) {
 	return d.layout(p)
 }
 
@@ -63,11 +63,11 @@ type encoder struct {
 	closed int
 }
 
-func (d *encoded) Layout(p *plan.Plan, _ *plan.WriteOptions) (*driver.Layout, error) {
+func (d *encoded) Layout(p *schema.Schema, _ *driver.WriteOptions) (*driver.Layout, error) {
 	return &driver.Layout{Streams: d.streams, Encode: func(t driver.Target) (driver.Encoder, error) { return d.encode(t, p) }}, nil
 }
 
-func (d *encoded) encode(t driver.Target, p *plan.Plan) (driver.Encoder, error) {
+func (d *encoded) encode(t driver.Target, p *schema.Schema) (driver.Encoder, error) {
 	e := &encoder{d: d, t: t, at: 1}
 	if d.encodeErr != nil {
 		return nil, d.encodeErr
@@ -100,18 +100,18 @@ func (e *encoder) Finish() error {
 
 func (e *encoder) Close() error { e.closed++; return nil }
 
-// threeTensors returns a plan; threeData is its data.
-func threeTensors() *plan.Plan {
+// threeTensors returns a schema; threeData is its data.
+func threeTensors() *schema.Schema {
 	info := func(name string, n int64) tensor.Info {
 		return tensor.Info{Name: name, DType: tensor.Uint8, Shape: tensor.Shape{n}}
 	}
-	return &plan.Plan{Tensors: []tensor.Info{info("a", 3), info("b", 2), info("empty", 0), info("c", 4)}}
+	return &schema.Schema{Tensors: []tensor.Info{info("a", 3), info("b", 2), info("empty", 0), info("c", 4)}}
 }
 
 var threeData = map[string]string{"a": "AAA", "b": "BB", "c": "CCCC", "empty": ""}
 
 // backwards lays threeTensors out as "head..CCCC|BBAAA...", c first.
-func backwards(p *plan.Plan) (*driver.Layout, error) {
+func backwards(p *schema.Schema) (*driver.Layout, error) {
 	return &driver.Layout{
 		Size: 19, Offsets: []int64{13, 11, 6, 6},
 		Parts: []driver.Part{{Offset: 0, Bytes: []byte("head")}, {Offset: 10, Bytes: []byte("|")}},
@@ -120,8 +120,8 @@ func backwards(p *plan.Plan) (*driver.Layout, error) {
 
 const backwardsFile = "head\x00\x00CCCC|BBAAA\x00\x00\x00"
 
-func options(path string) *plan.WriteOptions {
-	return &plan.WriteOptions{Context: context.Background(), NoSync: true, Path: path}
+func options(path string) *driver.WriteOptions {
+	return &driver.WriteOptions{Context: context.Background(), NoSync: true, Path: path}
 }
 
 // write writes the tensors in the given order, one letter each ("e" for the empty one), and closes the
@@ -136,7 +136,7 @@ func write(w *Writer, order string) error {
 }
 
 // streamed returns what a driver writes to a stream.
-func streamed(d driver.Driver, spool plan.Spool, order string) (string, error) {
+func streamed(d driver.Driver, spool driver.Spool, order string) (string, error) {
 	var out bytes.Buffer
 	c := options("")
 	c.Spool = spool
@@ -152,7 +152,7 @@ func TestLayout(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	d := &laidOut{layout: backwards}
 	for _, order := range []string{"c e b a", "e c b a", "a b e c", "b e a c", "a e c b"} {
-		for _, spool := range []plan.Spool{plan.SpoolFile, plan.SpoolMemory} {
+		for _, spool := range []driver.Spool{driver.SpoolFile, driver.SpoolMemory} {
 			if out, err := streamed(d, spool, order); out != backwardsFile || err != nil {
 				t.Errorf("%s, spool %d: %q, %v", order, spool, out, err)
 			}
@@ -179,7 +179,7 @@ func TestLayoutLate(t *testing.T) {
 		driver.XXH64: xxhash.Sum64([]byte("AAA")), driver.CRC32: uint64(tensor.CRC32([]byte("AAA"))), driver.CRC32C: uint64(tensor.UpdateCRC32C(0, []byte("AAA"))),
 		driver.Adler32: uint64(tensor.UpdateAdler32(1, []byte("AAA"))), driver.NoSum: 0,
 	} {
-		d := &laidOut{layout: func(p *plan.Plan) (*driver.Layout, error) {
+		d := &laidOut{layout: func(p *schema.Schema) (*driver.Layout, error) {
 			l, err := backwards(p)
 			l.Sums, l.Late = kind, func(sums []uint64) ([]driver.Part, error) {
 				if len(sums) != 4 || sums[0] != want {
@@ -190,13 +190,13 @@ func TestLayoutLate(t *testing.T) {
 			return l, err
 		}}
 		for _, tt := range []struct {
-			spool plan.Spool
+			spool driver.Spool
 			part  driver.Part
 			want  error
 		}{
-			{plan.SpoolFile, driver.Part{Offset: 4, Bytes: []byte("!!")}, nil},
-			{plan.SpoolMemory, driver.Part{Offset: 4, Bytes: []byte("!!")}, nil},
-			{plan.SpoolNever, driver.Part{}, driver.ErrSequential},
+			{driver.SpoolFile, driver.Part{Offset: 4, Bytes: []byte("!!")}, nil},
+			{driver.SpoolMemory, driver.Part{Offset: 4, Bytes: []byte("!!")}, nil},
+			{driver.SpoolNever, driver.Part{}, driver.ErrSequential},
 		} {
 			part = tt.part
 			out, err := streamed(d, tt.spool, "a c b e")
@@ -223,17 +223,17 @@ func TestLyingLayouts(t *testing.T) {
 		{"empty, behind the end", &driver.Layout{Size: 34, Offsets: []int64{0, 10, 35, 30}}},
 		{"overflow", &driver.Layout{Size: 100, Offsets: []int64{0, 10, 20, 1<<63 - 2}}},
 	} {
-		d := &laidOut{layout: func(*plan.Plan) (*driver.Layout, error) { return tt.l, nil }}
+		d := &laidOut{layout: func(*schema.Schema) (*driver.Layout, error) { return tt.l, nil }}
 		var out bytes.Buffer
 		_, err := New(d, &out, threeTensors(), options(""))
-		wantError(t, tt.name, err, plan.ErrPlan, "")
+		wantError(t, tt.name, err, tensor.ErrSchema, "")
 		if out.Len() > 0 {
 			t.Errorf("%s: %q was written", tt.name, out.String())
 		}
 		path := stored(t)
 		c := options(path)
 		_, err = New(d, nil, threeTensors(), c)
-		wantError(t, tt.name, err, plan.ErrPlan, "")
+		wantError(t, tt.name, err, tensor.ErrSchema, "")
 		untouched(t, path)
 	}
 }
@@ -249,12 +249,12 @@ func untouched(t *testing.T, path string) {
 func TestEncoding(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	for _, streams := range []bool{false, true} {
-		for _, spool := range []plan.Spool{plan.SpoolFile, plan.SpoolMemory, plan.SpoolNever} {
+		for _, spool := range []driver.Spool{driver.SpoolFile, driver.SpoolMemory, driver.SpoolNever} {
 			for _, order := range []string{"a b e c", "c a b e"} {
 				d := &encoded{streams: streams}
 				out, err := streamed(d, spool, order)
 				switch {
-				case spool == plan.SpoolNever && (order != "a b e c" || !streams):
+				case spool == driver.SpoolNever && (order != "a b e c" || !streams):
 					if !errors.Is(err, driver.ErrSequential) {
 						t.Errorf("streams %v, %s with plan.SpoolNever: %v", streams, order, err)
 					}
@@ -275,7 +275,7 @@ func TestEncoding(t *testing.T) {
 // TestCannotWrite: a driver that cannot write is an error.
 func TestCannotWrite(t *testing.T) {
 	_, err := New(&toy{}, io.Discard, nil, options(""))
-	wantError(t, "a format that cannot be written", err, driver.ErrUnsupported, "")
+	wantError(t, "a format that cannot be written", err, tensor.ErrUnsupported, "")
 }
 
 // TestWriterFailures: whichever part fails, the old file stays, nothing else is left, the encoder is
@@ -300,10 +300,10 @@ func TestWriterFailures(t *testing.T) {
 		{name: "Tensor", d: encoded{tensorErr: errMine}, run: good, want: errMine, closes: 1},
 		{name: "data left", d: encoded{leave: true}, run: good, want: tensor.ErrTruncated, closes: 1},
 		{name: "Finish", d: encoded{finishErr: errMine}, run: good, want: errMine, closes: 1},
-		{name: "missing tensor", run: func(w *Writer) error { return w.Close() }, want: plan.ErrPlan, closes: 1},
+		{name: "missing tensor", run: func(w *Writer) error { return w.Close() }, want: tensor.ErrSchema, closes: 1},
 		{name: "short", run: one("AA"), want: tensor.ErrTruncated, closes: 1},
 		{name: "long", run: one("AAAA"), want: tensor.ErrShape, closes: 1},
-		{name: "abort", run: func(w *Writer) error { return errors.Join(w.Abort(), w.Close()) }, want: driver.ErrAborted, closes: 1},
+		{name: "abort", run: func(w *Writer) error { return errors.Join(w.Abort(), w.Close()) }, want: tensor.ErrAborted, closes: 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d, path := tt.d, stored(t)
@@ -315,7 +315,7 @@ func TestWriterFailures(t *testing.T) {
 			if err == nil && tt.run != nil {
 				err = tt.run(w)
 				for _, err := range []error{w.WriteTensor("a", strings.NewReader("AAA")), w.Close()} {
-					if !errors.Is(err, driver.ErrAborted) {
+					if !errors.Is(err, tensor.ErrAborted) {
 						t.Errorf("after the failure: %v", err)
 					}
 				}
@@ -347,7 +347,7 @@ func TestWriteProgress(t *testing.T) {
 	}
 	var got []report
 	c := options("")
-	c.Spool = plan.SpoolMemory
+	c.Spool = driver.SpoolMemory
 	c.Progress = func(d, n int64, s string) { got = append(got, report{d, n, s}) }
 	w, err := New(&laidOut{layout: backwards}, io.Discard, threeTensors(), c)
 	if err == nil {

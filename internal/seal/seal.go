@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
@@ -33,9 +32,9 @@ type Cipher struct{ gcm cipher.AEAD }
 func New(key []byte) (*Cipher, error) {
 	switch {
 	case key == nil:
-		return nil, fmt.Errorf("%w: none was given", driver.ErrKey)
+		return nil, fmt.Errorf("%w: none was given", tensor.ErrKey)
 	case len(key) != KeySize:
-		return nil, fmt.Errorf("%w: it has %d bytes, AES-256 takes %d", driver.ErrKey, len(key), KeySize)
+		return nil, fmt.Errorf("%w: it has %d bytes, AES-256 takes %d", tensor.ErrKey, len(key), KeySize)
 	}
 	b, _ := aes.NewCipher(key) // fails only for another size
 	gcm, err := cipher.NewGCMWithRandomNonce(b)
@@ -70,7 +69,7 @@ func (c *Cipher) OpenAt(file io.ReaderAt, off, size int64, extra []byte) ([]byte
 	}
 	plain, err := c.gcm.Open(b[:0], nil, b, extra)
 	if err != nil {
-		return nil, fmt.Errorf("%w, or what it encrypts was tampered with", driver.ErrKey)
+		return nil, fmt.Errorf("%w, or what it encrypts was tampered with", tensor.ErrKey)
 	}
 	return plain[:len(plain):len(plain)], nil
 }

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -74,14 +73,14 @@ func TestRefused(t *testing.T) {
 	for i := range sealed {
 		b := bytes.Clone(sealed)
 		b[i] ^= 1
-		if _, err := open(c, b, []byte("graph")); !errors.Is(err, driver.ErrKey) {
+		if _, err := open(c, b, []byte("graph")); !errors.Is(err, tensor.ErrKey) {
 			t.Errorf("byte %d changed: %v", i, err)
 		}
 	}
-	if _, err := open(c, sealed, []byte("tensor")); !errors.Is(err, driver.ErrKey) {
+	if _, err := open(c, sealed, []byte("tensor")); !errors.Is(err, tensor.ErrKey) {
 		t.Errorf("another block: %v", err)
 	}
-	if _, err := open(cipherOf(t, bytes.Repeat([]byte{8}, KeySize)), sealed, []byte("graph")); !errors.Is(err, driver.ErrKey) {
+	if _, err := open(cipherOf(t, bytes.Repeat([]byte{8}, KeySize)), sealed, []byte("graph")); !errors.Is(err, tensor.ErrKey) {
 		t.Errorf("another key: %v", err)
 	}
 	for n := range Overhead {
@@ -90,7 +89,7 @@ func TestRefused(t *testing.T) {
 		}
 	}
 	for _, n := range []int{0, 1, 16, 31, 33} {
-		if _, err := New(make([]byte, n)); !errors.Is(err, driver.ErrKey) {
+		if _, err := New(make([]byte, n)); !errors.Is(err, tensor.ErrKey) {
 			t.Errorf("a key of %d bytes: %v", n, err)
 		}
 	}

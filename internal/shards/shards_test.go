@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -47,7 +47,7 @@ func TestParse(t *testing.T) {
 
 // TestMerge checks that the first value of a key counts, and what counts as different.
 func TestMerge(t *testing.T) {
-	entry := func(v any) plan.Metadata { return plan.Metadata{{Key: "k", Value: v}} }
+	entry := func(v any) schema.Metadata { return schema.Metadata{{Key: "k", Value: v}} }
 	all, differ := Merge(entry("a"), nil, entry("a"), entry("b"), entry(int64(1)))
 	if len(all) != 1 || all[0].Value != any("a") || differ != 2 {
 		t.Errorf("%v, %d", all, differ)

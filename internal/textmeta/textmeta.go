@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 // Key is the key of the entry that says which values were no strings: a JSON object of keys and the names of types,
@@ -30,7 +30,7 @@ const (
 
 // typeOf returns the name of a value's type, or "" for a string and for a value that has no text.
 func typeOf(v any) string {
-	switch v := plan.Number(v).(type) {
+	switch v := schema.Number(v).(type) {
 	case nil:
 		return null
 	case bool:
@@ -52,38 +52,38 @@ func typeOf(v any) string {
 }
 
 // Check returns an error if an entry of m cannot be stored as a string.
-func Check(m plan.Metadata, e plan.Entry) error {
+func Check(m schema.Metadata, e schema.Entry) error {
 	if _, err := e.Text(); err != nil {
 		return err
 	}
-	typed := func(e plan.Entry) bool { return typeOf(e.Value) != "" }
+	typed := func(e schema.Entry) bool { return typeOf(e.Value) != "" }
 	if e.Key == Key && slices.ContainsFunc(m, typed) {
-		return fmt.Errorf("%w: the types of the other entries are stored under this key", driver.ErrUnsupported)
+		return fmt.Errorf("%w: the types of the other entries are stored under this key", tensor.ErrUnsupported)
 	}
 	return nil
 }
 
 // Encode returns the entries with strings for values, and Key at the end if not all of them were strings. Check
 // has accepted them.
-func Encode(m plan.Metadata) plan.Metadata {
-	out := make(plan.Metadata, 0, len(m)+1)
-	var types plan.Metadata
+func Encode(m schema.Metadata) schema.Metadata {
+	out := make(schema.Metadata, 0, len(m)+1)
+	var types schema.Metadata
 	for _, e := range m {
 		text, _ := e.Text() // Check has made it
 		if name := typeOf(e.Value); name != "" {
-			types = append(types, plan.Entry{Key: e.Key, Value: name})
+			types = append(types, schema.Entry{Key: e.Key, Value: name})
 		}
-		out = append(out, plan.Entry{Key: e.Key, Value: text})
+		out = append(out, schema.Entry{Key: e.Key, Value: text})
 	}
 	if len(types) > 0 {
 		text, _ := types.MarshalJSON() // of strings, which cannot fail
-		out = append(out, plan.Entry{Key: Key, Value: string(text)})
+		out = append(out, schema.Entry{Key: Key, Value: string(text)})
 	}
 	return out
 }
 
 // Decode reverses Encode. A string that Encode does not make of a value of its type stays a string.
-func Decode(m plan.Metadata) plan.Metadata {
+func Decode(m schema.Metadata) schema.Metadata {
 	value, _ := m.Get(Key)
 	text, ok := value.(string)
 	if !ok {
@@ -93,7 +93,7 @@ func Decode(m plan.Metadata) plan.Metadata {
 	if err := json.Unmarshal([]byte(text), &types); err != nil {
 		return m
 	}
-	out := make(plan.Metadata, 0, len(m))
+	out := make(schema.Metadata, 0, len(m))
 	for _, e := range m {
 		if e.Key == Key {
 			continue
@@ -130,7 +130,7 @@ func parse(text, name string) any {
 	if err != nil || isJSON && !fits(text, name) {
 		return text
 	}
-	if again, err := (plan.Entry{Value: v}).Text(); err != nil || again != text {
+	if again, err := (schema.Entry{Value: v}).Text(); err != nil || again != text {
 		return text
 	}
 	return v

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/format/schema"
 )
 
 // TestTypes: each value comes back as it was, and its text is what another program reads.
@@ -35,21 +35,21 @@ func TestTypes(t *testing.T) {
 		{json.RawMessage(`[1, "a"]`), `[1, "a"]`, "json", json.RawMessage(`[1, "a"]`)},
 		{json.RawMessage(`{"a":{}}`), `{"a":{}}`, "json", json.RawMessage(`{"a":{}}`)},
 	} {
-		m := plan.Metadata{{Key: "k", Value: test.value}, {Key: "other", Value: "text"}}
+		m := schema.Metadata{{Key: "k", Value: test.value}, {Key: "other", Value: "text"}}
 		for _, e := range m {
 			if err := Check(m, e); err != nil {
 				t.Fatal(err)
 			}
 		}
-		want := plan.Metadata{{Key: "k", Value: test.text}, {Key: "other", Value: "text"}}
+		want := schema.Metadata{{Key: "k", Value: test.text}, {Key: "other", Value: "text"}}
 		if test.name != "" {
-			want = append(want, plan.Entry{Key: Key, Value: `{"k":"` + test.name + `"}`})
+			want = append(want, schema.Entry{Key: Key, Value: `{"k":"` + test.name + `"}`})
 		}
 		stored := Encode(m)
 		if d := cmp.Diff(want, stored); d != "" {
 			t.Errorf("%v: (-want +got)\n%s", test.value, d)
 		}
-		back := plan.Metadata{{Key: "k", Value: test.back}, {Key: "other", Value: "text"}}
+		back := schema.Metadata{{Key: "k", Value: test.back}, {Key: "other", Value: "text"}}
 		if d := cmp.Diff(back, Decode(stored), cmpopts.EquateNaNs()); d != "" {
 			t.Errorf("%v came back: (-want +got)\n%s", test.value, d)
 		}
@@ -77,12 +77,12 @@ func TestOtherTypes(t *testing.T) {
 		"an empty text":      {"", `{"k":"json"}`},
 		"two values of JSON": {"[][]", `{"k":"json"}`},
 	} {
-		m := Decode(plan.Metadata{{Key: Key, Value: test.types}, {Key: "k", Value: test.value}})
+		m := Decode(schema.Metadata{{Key: Key, Value: test.types}, {Key: "k", Value: test.value}})
 		if got, _ := m.Get("k"); got != test.value {
 			t.Errorf("%s: %q became %#v", name, test.value, got)
 		}
 	}
-	m := plan.Metadata{{Key: Key, Value: int64(1)}, {Key: "k", Value: "7"}}
+	m := schema.Metadata{{Key: Key, Value: int64(1)}, {Key: "k", Value: "7"}}
 	if d := cmp.Diff(m, Decode(m)); d != "" {
 		t.Errorf("a number under the key: %s", d)
 	}
@@ -90,15 +90,15 @@ func TestOtherTypes(t *testing.T) {
 
 // TestCheck: an entry cannot have the key of the types of others, and values without a text are refused.
 func TestCheck(t *testing.T) {
-	own := plan.Entry{Key: Key, Value: "mine"}
+	own := schema.Entry{Key: Key, Value: "mine"}
 	for name, test := range map[string]struct {
-		m    plan.Metadata
-		e    plan.Entry
+		m    schema.Metadata
+		e    schema.Entry
 		want bool
 	}{
-		"own key, only strings":  {plan.Metadata{own, {Key: "k", Value: "7"}}, own, true},
-		"own key, and a number":  {plan.Metadata{own, {Key: "k", Value: int64(7)}}, own, false},
-		"a value without a text": {nil, plan.Entry{Key: "k", Value: 1i}, false},
+		"own key, only strings":  {schema.Metadata{own, {Key: "k", Value: "7"}}, own, true},
+		"own key, and a number":  {schema.Metadata{own, {Key: "k", Value: int64(7)}}, own, false},
+		"a value without a text": {nil, schema.Entry{Key: "k", Value: 1i}, false},
 	} {
 		if err := Check(test.m, test.e); (err == nil) != test.want {
 			t.Errorf("%s: %v", name, err)

@@ -20,6 +20,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	_ "github.com/weightmap/weightmap/format/all"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/format/signing"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/mle"
@@ -42,9 +43,9 @@ type kind struct {
 	bytes        bool         // it has a tensor of int8 with scales, too
 	key          format.Trust // the signature is in the file; nil for one beside it
 	o            format.WriteOptions
-	create       func(path string, p *format.Plan, o *format.WriteOptions) (*format.Writer, error) // nil for format.Create
-	one          bool                                                                              // its other files are not used
-	write        func(t *testing.T, dir string)                                                    // nil for create
+	create       func(path string, p *schema.Schema, o *format.WriteOptions) (*format.Writer, error) // nil for format.Create
+	one          bool                                                                                // its other files are not used
+	write        func(t *testing.T, dir string)                                                      // nil for create
 
 	files []string          // sorted
 	want  map[string]string // what the uses of a model return
@@ -66,16 +67,16 @@ var kinds = []*kind{
 	{name: "mobi, gzip", format: "mobi", open: "m.mobi", o: format.WriteOptions{Storage: format.Storage{Compression: "gzip"}}},
 	{name: "mag", format: "mag", open: "m.mag"},
 	{name: "tsr", format: "tsr", open: "tensor.tsr", single: "tensor"},
-	{name: "tsr directory", format: "tsr", create: func(path string, p *format.Plan, o *format.WriteOptions) (*format.Writer, error) {
+	{name: "tsr directory", format: "tsr", create: func(path string, p *schema.Schema, o *format.WriteOptions) (*format.Writer, error) {
 		return tsr.CreateDir(path, p, &tsr.WriteOptions{WriteOptions: *o})
 	}},
 	{name: "mle", format: "mle", open: "m.mle"},
-	{name: "mle, zstd chunks", format: "mle", open: "m.mle", create: func(path string, p *format.Plan, o *format.WriteOptions) (*format.Writer, error) {
+	{name: "mle, zstd chunks", format: "mle", open: "m.mle", create: func(path string, p *schema.Schema, o *format.WriteOptions) (*format.Writer, error) {
 		return mle.Create(path, p, &mle.WriteOptions{WriteOptions: *o, Compression: mle.MethodZstd, Chunked: true, ChunkSize: 64 << 10})
 	}},
 	{name: "mle, signed inside", format: "mle", open: "m.mle", o: format.WriteOptions{Storage: format.Storage{Signer: edKey}}, key: format.TrustKey(edKey.Public())},
 	{name: "wia", format: "wia", open: "m.wia"},
-	{name: "wia, compressed", format: "wia", open: "m.wia", create: func(path string, p *format.Plan, o *format.WriteOptions) (*format.Writer, error) {
+	{name: "wia, compressed", format: "wia", open: "m.wia", create: func(path string, p *schema.Schema, o *format.WriteOptions) (*format.Writer, error) {
 		return wia.Create(path, p, &wia.WriteOptions{WriteOptions: *o, CompressTensor: func(tensor.Info) wia.Compression { return wia.Zstd }})
 	}},
 	{name: "wia, external data", format: "wia", open: "m.wia", o: format.WriteOptions{Storage: external}},
@@ -105,9 +106,9 @@ func numbers(seed int) []byte {
 	return b
 }
 
-// plan returns the plan of a kind, and the data of its tensors.
-func (k *kind) plan() (p *format.Plan, data [][]byte) {
-	p = &format.Plan{Metadata: format.Metadata{{Key: "note", Value: "signed"}}}
+// plan returns the schema of a kind, and the data of its tensors.
+func (k *kind) plan() (p *schema.Schema, data [][]byte) {
+	p = &schema.Schema{Metadata: schema.Metadata{{Key: "note", Value: "signed"}}}
 	add := func(name string, d tensor.DType, s tensor.Shape, b []byte) {
 		p.Tensors = append(p.Tensors, tensor.Info{Name: name, DType: d, Shape: s})
 		data = append(data, b)
@@ -122,11 +123,11 @@ func (k *kind) plan() (p *format.Plan, data [][]byte) {
 		add("3", tensor.Int8, tensor.Shape{4, 64}, numbers(3)[:256])
 	}
 	if k.format == "onnx" || k.format == "wia" || k.format == "mobi" || k.format == "mle" {
-		dims := []format.Dim{{Size: elems}}
-		p.Graph = &format.Graph{
-			Inputs:  []format.ValueInfo{{Name: "8", DType: tensor.Float32, Dims: dims}},
-			Outputs: []format.ValueInfo{{Name: "9", DType: tensor.Float32, Dims: dims}},
-			Nodes:   []format.Node{{Op: "Add", Inputs: []string{"8", "1"}, Outputs: []string{"9"}}},
+		dims := []schema.Dim{{Size: elems}}
+		p.Graph = &schema.Graph{
+			Inputs:  []schema.ValueInfo{{Name: "8", DType: tensor.Float32, Dims: dims}},
+			Outputs: []schema.ValueInfo{{Name: "9", DType: tensor.Float32, Dims: dims}},
+			Nodes:   []schema.Node{{Op: "Add", Inputs: []string{"8", "1"}, Outputs: []string{"9"}}},
 		}
 	}
 	return p, data
@@ -174,7 +175,7 @@ func (k *kind) writeWith(t *testing.T, path string) {
 		path = filepath.Join(filepath.Dir(path), "m.gguf")
 	}
 	if create == nil {
-		create = func(path string, p *format.Plan, o *format.WriteOptions) (*format.Writer, error) {
+		create = func(path string, p *schema.Schema, o *format.WriteOptions) (*format.Writer, error) {
 			return format.Create(k.format, path, p, o)
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/gguf"
 	"github.com/weightmap/weightmap/format/onnx"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/mag"
 	"github.com/weightmap/weightmap/mle"
@@ -114,9 +115,9 @@ func used(v tensor.View) (b []byte, err error) {
 	return b, err
 }
 
-// planOf is a plan of the tensors of m only.
-func planOf(m *format.Model) *format.Plan {
-	p := &format.Plan{}
+// planOf is a schema of the tensors of m only.
+func planOf(m *format.Model) *schema.Schema {
+	p := &schema.Schema{}
 	for _, v := range m.Tensors() {
 		p.Tensors = append(p.Tensors, v.Info())
 	}
@@ -327,19 +328,19 @@ var uses = []use{
 	{name: "Graph", private: true, api: []string{"format (*Model).Graph"}, run: func(m *format.Model, see see) {
 		g, err := m.Graph()
 		if g == nil {
-			g = &format.Graph{}
+			g = &schema.Graph{}
 		}
 		text(see, "", encoded(g), err)
 	}},
 	{name: "Native", always: true, api: []string{"format (*Model).Native"}, run: func(m *format.Model, see see) {
 		n, err := m.Native()
 		if n == nil {
-			n = &format.Native{}
+			n = &schema.Native{}
 		}
 		see("", n.Raw, err)
 	}},
-	{name: "PlanOf", private: true, api: []string{"format PlanOf", "format (*Model).RestoreNames"}, run: func(m *format.Model, see see) {
-		p, err := format.PlanOf(m)
+	{name: "Schema", private: true, api: []string{"format (*Model).Schema", "format (*Model).RestoreNames"}, run: func(m *format.Model, see see) {
+		p, err := m.Schema()
 		if err == nil {
 			err = m.RestoreNames(p)
 		}

@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -91,10 +90,10 @@ func Errorf(format, field string, offset int64, sentinel error, text string, arg
 	return Error(format, field, offset, fmt.Errorf("%w: %w", sentinel, fmt.Errorf(text, args...)))
 }
 
-// Refuse is the error for a field of a plan that cannot be written. It wraps plan.ErrPlan and what a
+// Refuse is the error for a field of a schema that cannot be written. It wraps plan.ErrSchema and what a
 // %w in the text wraps.
 func Refuse(format, field, text string, args ...any) error {
-	return Error(format, field, -1, fmt.Errorf("%w: %w", plan.ErrPlan, fmt.Errorf(text, args...)))
+	return Error(format, field, -1, fmt.Errorf("%w: %w", tensor.ErrSchema, fmt.Errorf(text, args...)))
 }
 
 // InFile adds the path to an error about a file that has none.

@@ -33,7 +33,7 @@ func (a *Archive) find() {
 	here, count, size, off := values[0], values[1], values[2], values[3]
 	switch {
 	case disks != 0 || here != count:
-		a.fail(wire.Errorf("", "disk number", at+4, driver.ErrUnsupported, severalDisks))
+		a.fail(wire.Errorf("", "disk number", at+4, tensor.ErrUnsupported, severalDisks))
 	case off > uint64(limit) || size != uint64(limit)-off:
 		a.fail(wire.Errorf("", "directory offset", at+16, tensor.ErrCorrupt, "%d bytes at %d, the directory must end at %d", size, off, limit))
 	case count > size/CentralLen:
@@ -84,9 +84,9 @@ func (a *Archive) findWide(end int64) (first int64, b []byte) {
 	from := le.Uint64(b[8:])
 	switch {
 	case le.Uint32(b[4:]) != 0:
-		a.fail(wire.Errorf("", field, at+4, driver.ErrUnsupported, severalDisks))
+		a.fail(wire.Errorf("", field, at+4, tensor.ErrUnsupported, severalDisks))
 	case le.Uint32(b[16:]) > 1:
-		a.fail(wire.Errorf("", field, at+16, driver.ErrUnsupported, severalDisks))
+		a.fail(wire.Errorf("", field, at+16, tensor.ErrUnsupported, severalDisks))
 	case from > uint64(at-end64Len):
 		a.fail(wire.Errorf("", field, at+8, tensor.ErrCorrupt, "the record is at %d, where the locator is at %d", from, at))
 	}
@@ -164,7 +164,7 @@ func (a *Archive) next() {
 	a.fail(c.Err())
 	a.fail(m.Wrap("zip64 field", at, widen(extra, []*uint64{&m.size, &m.packed, &m.head}, &disk)))
 	if disk != 0 {
-		a.failf("disk number", m.Record+34, driver.ErrUnsupported, severalDisks)
+		a.failf("disk number", m.Record+34, tensor.ErrUnsupported, severalDisks)
 	}
 }
 
@@ -239,9 +239,9 @@ const mostRatio = 1032
 func (m *Member) Usable() error {
 	switch {
 	case m.flags&(flagEncrypted|flagPatched) != 0:
-		return m.Errorf("flags", m.Record+8, driver.ErrUnsupported, "%#x: it is encrypted or patched", m.flags)
+		return m.Errorf("flags", m.Record+8, tensor.ErrUnsupported, "%#x: it is encrypted or patched", m.flags)
 	case m.method != stored && m.method != deflated:
-		return m.Errorf("method", m.Record+10, driver.ErrUnsupported, "%d, known are 0 (stored) and 8 (deflated)", m.method)
+		return m.Errorf("method", m.Record+10, tensor.ErrUnsupported, "%d, known are 0 (stored) and 8 (deflated)", m.method)
 	case m.method == stored && m.size != m.packed, m.size/mostRatio > m.packed:
 		return m.Errorf("sizes", m.Record+20, tensor.ErrCorrupt, "%d bytes cannot hold %d by method %d", m.packed, m.size, m.method)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/weightmap/weightmap/internal/checksum"
 	"github.com/weightmap/weightmap/internal/codec"
 	"github.com/weightmap/weightmap/internal/codec/deflate"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 // Streamer returns the function for driver.Parsed.Stream, nil if no entry is deflated. It writes what Load returns. The
@@ -57,7 +58,7 @@ func (e *Entry) inflateTo(w io.Writer, p *Place, checks bool, m *driver.Memory) 
 		return err
 	}
 	if got := uint32(sum.Sum64()); got != e.Sum {
-		return fmt.Errorf("%w: the archive records crc32 %08x for the entry, which has %08x", driver.ErrChecksum, e.Sum, got)
+		return fmt.Errorf("%w: the archive records crc32 %08x for the entry, which has %08x", tensor.ErrChecksum, e.Sum, got)
 	}
 	return nil
 }

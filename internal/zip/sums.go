@@ -80,7 +80,7 @@ func (e *Entry) declare(name, field string, at int64, m *driver.Memory) driver.S
 
 // differ is the error for an entry whose checksums are not the same.
 func (e *Entry) differ() error {
-	return fmt.Errorf("%w: the directory records crc32 %08x for the entry, the entry %08x", driver.ErrChecksum, e.Sum, e.LocalSum)
+	return fmt.Errorf("%w: the directory records crc32 %08x for the entry, the entry %08x", tensor.ErrChecksum, e.Sum, e.LocalSum)
 }
 
 // inflated returns the CRC-32 of the content of a compressed entry.

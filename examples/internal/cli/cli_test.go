@@ -23,7 +23,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 // TestPrintable checks that text from a file cannot control the terminal.
@@ -248,15 +250,15 @@ func TestSigned(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		state   format.SignatureState
-		s       *format.Signature
+		s       *schema.Signature
 		trusted crypto.PublicKey
 		want    string
 	}{
 		{"unsigned", format.Unsigned, nil, nil, ""},
-		{"by anybody", unknown, &format.Signature{PublicKey: a}, nil, "signed by SHA256:" + sumA + ", not checked against a trusted key"},
-		{"by the trusted key", trusted, &format.Signature{PublicKey: a}, b, "signed by SHA256:" + sumB},
-		{"without naming it", trusted, &format.Signature{}, a, "signed by SHA256:" + sumA},
-		{"without naming any", unknown, &format.Signature{}, nil, "signed by a key the file does not name, not checked against a trusted key"},
+		{"by anybody", unknown, &schema.Signature{PublicKey: a}, nil, "signed by SHA256:" + sumA + ", not checked against a trusted key"},
+		{"by the trusted key", trusted, &schema.Signature{PublicKey: a}, b, "signed by SHA256:" + sumB},
+		{"without naming it", trusted, &schema.Signature{}, a, "signed by SHA256:" + sumA},
+		{"without naming any", unknown, &schema.Signature{}, nil, "signed by a key the file does not name, not checked against a trusted key"},
 	} {
 		if diff := cmp.Diff(tt.want, Signed(tt.state, tt.s, tt.trusted)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
@@ -362,11 +364,11 @@ func TestText(t *testing.T) {
 		want string
 	}{
 		{"a path", missing, "m.mag: " + why},
-		{"a path twice", &format.Error{Path: "m.mag", Offset: -1, Err: missing}, "m.mag: " + why},
+		{"a path twice", &tensor.Error{Path: "m.mag", Offset: -1, Err: missing}, "m.mag: " + why},
 		{"a path within", fmt.Errorf("-key: %w", missing), "-key: m.mag: " + why},
-		{"a temporary file", &format.Error{Format: "mag", Path: "out/m.mag", Offset: -1, Err: &fs.PathError{Op: "open", Path: filepath.Join("out", ".m.mag.0a1b.tmp"), Err: syscall.ENOENT}}, "mag: out/m.mag: no file can be made in out: " + why},
-		{"a directory", &format.Error{Path: "d.mag", Offset: -1, Err: fmt.Errorf("d.mag is not a regular file: %w", os.ErrInvalid)}, "d.mag is not a regular file"},
-		{"memory", &format.Error{Format: "mag", Path: "m.mag", Offset: -1, Err: memory.Reserve(101)}, "mag: m.mag: limit exceeded: 101 bytes of memory besides 0, --max-memory is 100"},
+		{"a temporary file", &tensor.Error{Format: "mag", Path: "out/m.mag", Offset: -1, Err: &fs.PathError{Op: "open", Path: filepath.Join("out", ".m.mag.0a1b.tmp"), Err: syscall.ENOENT}}, "mag: out/m.mag: no file can be made in out: " + why},
+		{"a directory", &tensor.Error{Path: "d.mag", Offset: -1, Err: fmt.Errorf("d.mag is not a regular file: %w", os.ErrInvalid)}, "d.mag is not a regular file"},
+		{"memory", &tensor.Error{Format: "mag", Path: "m.mag", Offset: -1, Err: memory.Reserve(101)}, "mag: m.mag: limit exceeded: 101 bytes of memory besides 0, --max-memory is 100"},
 		{"an option", driver.OptionError("mag", "Compression", "mag has no compression"), "--compress: mag has no compression"},
 		{"a public key", fmt.Errorf("the trusted key is a %T", ed25519.PublicKey(nil)), "the trusted key is an Ed25519 key"},
 		{"a private key", fmt.Errorf("unusable key: %T cannot sign", &rsa.PrivateKey{}), "unusable key: RSA key cannot sign"},

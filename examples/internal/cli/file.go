@@ -6,13 +6,14 @@ import (
 	"os"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/keys"
 )
 
 // Signed describes the signature of a verified file and whether it is trusted; it returns "" for an
 // unsigned file. s is the signature in the file, and trusted the key that it was verified with, if
 // any.
-func Signed(state format.SignatureState, s *format.Signature, trusted crypto.PublicKey) string {
+func Signed(state format.SignatureState, s *schema.Signature, trusted crypto.PublicKey) string {
 	switch {
 	case state == format.SignatureTrusted:
 		return "signed by " + Fingerprint(trusted)

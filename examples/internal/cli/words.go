@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 // words replaces terms of the library and names of Go types in messages by those of the command
@@ -35,7 +36,7 @@ func Options() map[string]string { return options }
 
 // text returns the message of an error for the command line, without repeating a path.
 func (t *Tool) text(err error) string {
-	var located *format.Error
+	var located *tensor.Error
 	errors.As(err, &located)
 	if errors.Is(err, format.ErrOption) && located != nil && options[located.Field] != "" {
 		// Leave out the format and the file: the error is in an option.

@@ -41,7 +41,7 @@ func Load(m *format.Model) (*Weights, error) {
 // an operator of the graph.
 func named(m *format.Model) (map[string]tensor.View, error) {
 	found := map[string]tensor.View{}
-	p, err := format.PlanOf(m)
+	p, err := m.Schema()
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 	_ "github.com/weightmap/weightmap/format/all"
 	"github.com/weightmap/weightmap/format/convert"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/mle"
 	"github.com/weightmap/weightmap/tensor"
@@ -111,18 +112,18 @@ func TestLoad(t *testing.T) {
 
 // TestLoadRefuses checks that for another model the error names the unsuitable tensor.
 func TestLoadRefuses(t *testing.T) {
-	bias := func(p *format.Plan) *tensor.Info {
+	bias := func(p *schema.Schema) *tensor.Info {
 		return &p.Tensors[slices.IndexFunc(p.Tensors, func(i tensor.Info) bool { return i.Name == "dense1.bias" })]
 	}
 	for _, c := range []struct {
 		name   string
-		change func(*format.Plan)
+		change func(*schema.Schema)
 		want   error
 	}{
-		{"another name", func(p *format.Plan) { bias(p).Name = "dense3.bias" }, format.ErrNotFound},
-		{"another shape", func(p *format.Plan) { bias(p).Shape = tensor.Shape{Hidden, 1} }, format.ErrShape},
-		{"one element less", func(p *format.Plan) { bias(p).Shape = tensor.Shape{Hidden - 1} }, format.ErrShape},
-		{"integers", func(p *format.Plan) { bias(p).DType = tensor.Int8 }, format.ErrQuantization},
+		{"another name", func(p *schema.Schema) { bias(p).Name = "dense3.bias" }, format.ErrNotFound},
+		{"another shape", func(p *schema.Schema) { bias(p).Shape = tensor.Shape{Hidden, 1} }, format.ErrShape},
+		{"one element less", func(p *schema.Schema) { bias(p).Shape = tensor.Shape{Hidden - 1} }, format.ErrShape},
+		{"integers", func(p *schema.Schema) { bias(p).DType = tensor.Int8 }, format.ErrQuantization},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			path, p := filepath.Join(t.TempDir(), "other.mag"), Plan()

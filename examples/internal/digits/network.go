@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -56,11 +57,11 @@ func (w *Weights) Parameters() iter.Seq2[tensor.Info, *[]float32] {
 	}
 }
 
-// Plan returns the plan of the network's model, with its graph in ONNX operators as the wia format
+// Schema returns the schema of the network's model, with its graph in ONNX operators as the wia format
 // stores it. Package convert converts it to other formats.
-func Plan() *format.Plan {
-	p := &format.Plan{
-		Metadata: format.Metadata{
+func Plan() *schema.Schema {
+	p := &schema.Schema{
+		Metadata: schema.Metadata{
 			{Key: "name", Value: "digits"},
 			{Key: "description", Value: "Handwritten digits, from 16 by 16 pixels. Trained by examples/train on drawings that it makes itself."},
 		},
@@ -72,28 +73,28 @@ func Plan() *format.Plan {
 	return p
 }
 
-func graph() *format.Graph {
-	g := &format.Graph{
+func graph() *schema.Graph {
+	g := &schema.Graph{
 		Name:    "digits",
-		Inputs:  []format.ValueInfo{{Name: "image", DType: tensor.Float32, Dims: format.FixedDims(1, 1, Size, Size)}},
-		Outputs: []format.ValueInfo{{Name: "probabilities", DType: tensor.Float32, Dims: format.FixedDims(1, Classes)}},
+		Inputs:  []schema.ValueInfo{{Name: "image", DType: tensor.Float32, Dims: schema.FixedDims(1, 1, Size, Size)}},
+		Outputs: []schema.ValueInfo{{Name: "probabilities", DType: tensor.Float32, Dims: schema.FixedDims(1, Classes)}},
 	}
 	last := "image"
-	add := func(name, op, layer string, attributes ...format.Attribute) {
-		n := format.Node{Name: name, Op: op, Inputs: []string{last}, Outputs: []string{name}, Attributes: attributes}
+	add := func(name, op, layer string, attributes ...schema.Attribute) {
+		n := schema.Node{Name: name, Op: op, Inputs: []string{last}, Outputs: []string{name}, Attributes: attributes}
 		if layer != "" {
 			n.Inputs = append(n.Inputs, layer+".weight", layer+".bias")
 		}
 		g.Nodes, last = append(g.Nodes, n), name
 	}
-	ints := func(name string, v ...int64) format.Attribute { return format.Attribute{Name: name, Value: v} }
+	ints := func(name string, v ...int64) schema.Attribute { return schema.Attribute{Name: name, Value: v} }
 	for _, i := range []string{"1", "2"} {
 		add("convolved"+i, "Conv", "conv"+i, ints("kernel_shape", 3, 3), ints("pads", 1, 1, 1, 1))
 		add("rectified"+i, "Relu", "")
 		add("pooled"+i, "MaxPool", "", ints("kernel_shape", 2, 2), ints("strides", 2, 2))
 	}
 	add("features", "Flatten", "")
-	transposed := format.Attribute{Name: "transB", Value: int64(1)}
+	transposed := schema.Attribute{Name: "transB", Value: int64(1)}
 	add("hidden", "Gemm", "dense1", transposed)
 	add("rectified3", "Relu", "")
 	add("logits", "Gemm", "dense2", transposed)

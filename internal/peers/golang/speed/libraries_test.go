@@ -37,7 +37,7 @@ func TestLibraries(t *testing.T) {
 					return
 				}
 				var want []size
-				p, _ := m.Plan()
+				p, _ := m.Schema()
 				for i, t := range p.Tensors {
 					if l.format == "mobi" {
 						t.Name = strconv.Itoa(i)

@@ -1,4 +1,4 @@
-package plan
+package driver
 
 import (
 	"context"
@@ -13,7 +13,7 @@ type WriteOptions struct {
 	// Progress is called as data is written, by the goroutine that writes. It must not call the Writer.
 	Progress Progress
 	// Time is the creation time that formats record, and the time of a signature. With the zero Time
-	// a file has no creation time, so that the same plan gives the same bytes, and a signature has the current time.
+	// a file has no creation time, so that the same schema gives the same bytes, and a signature has the current time.
 	Time time.Time
 	// NoSync skips fsync: after a crash of the system the file may be lost or empty. Nothing that a model in several
 	// files replaces is removed then, as with KeepOld, except an index.
@@ -24,16 +24,16 @@ type WriteOptions struct {
 	KeepOld bool
 	// Spool says where NewWriter keeps data that cannot be written from front to back.
 	Spool Spool
-	// AcceptLoss lists losses to accept when the format cannot hold all of the plan: kinds ("metadata") or
+	// AcceptLoss lists losses to accept when the format cannot hold all of the schema: kinds ("metadata") or
 	// single ones ("metadata:author", Loss.Item). Any other loss is refused with a LossError before
-	// anything is written. Losses that do not occur are ignored; an unknown kind is ErrPlan.
+	// anything is written. Losses that do not occur are ignored; an unknown kind is ErrSchema.
 	AcceptLoss []string
-	// KeepNames stores the plan's names of tensors, and quantization parameters that have no other place,
+	// KeepNames stores the schema's names of tensors, and quantization parameters that have no other place,
 	// in a file of a format that numbers its tensors (MOBI). Other readers ignore them; Model.RestoreNames
 	// and package convert restore them.
 	KeepNames bool
 	// MaxShard splits a model of safetensors or GGUF into files with at most this many bytes of tensors,
-	// or one larger tensor, in the plan's order; 0 means one file. Create for "m.safetensors" makes
+	// or one larger tensor, in the schema's order; 0 means one file. Create for "m.safetensors" makes
 	// "m-00001-of-00002.safetensors" and so on, and "m.safetensors.index.json", which opens the
 	// model. They appear together and replace the previous model at the path. If there is an index already, or a file
 	// with one of these names, the names have digits that never come again, "m-3f9a01c2-00001-of-00002.safetensors":

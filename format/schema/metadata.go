@@ -1,4 +1,4 @@
-package plan
+package schema
 
 import (
 	"encoding/json"
@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/weightmap/weightmap/internal/jsontext"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 // Metadata is the key-value pairs of a file, in file order.
@@ -28,7 +29,7 @@ type Metadata []Entry
 //	json.RawMessage   an object or array
 //	nil               null
 //
-// A plan may also have values of Go's other types of numbers, for GGUF of the types that package gguf
+// A schema may also have values of Go's other types of numbers, for GGUF of the types that package gguf
 // lists, and for MLE and WIA of any type that encoding/json marshals.
 type Entry struct {
 	Key   string
@@ -54,7 +55,7 @@ func (e Entry) Text() (string, error) {
 	case json.RawMessage:
 		return string(v), nil
 	}
-	return "", fmt.Errorf("%w: a value of type %s", ErrUnsupported, TypeName(e.Value))
+	return "", fmt.Errorf("%w: a value of type %s", tensor.ErrUnsupported, TypeName(e.Value))
 }
 
 // floatText returns the text of a float64: 0.5, 5.0, 1e+21.

@@ -1,19 +1,22 @@
 package format
 
-import "github.com/weightmap/weightmap/internal/textmeta"
+import (
+	"github.com/weightmap/weightmap/format/schema"
+	"github.com/weightmap/weightmap/internal/textmeta"
+)
 
-// PlanOf returns the plan that writes an open model again: its metadata, tensors with their quantization,
+// Schema returns the schema that writes an open model again: its metadata, tensors with their quantization,
 // graph, and Native. Metadata that a format of strings took from values of other types has these types again.
-// A format that cannot hold all of the plan refuses it with a LossError. So does every format for that of a part of a
+// A format that cannot hold all of the schema refuses it with a LossError. So does every format for that of a part of a
 // model (Model.Part), as a LossPart, unless WriteOptions.AcceptLoss has "part". The caller may change the
-// plan; if it renames tensors, it sets Native.Renamed. Parts of Native that contradict the
-// changed plan are losses.
-func PlanOf(m *Model) (*Plan, error) {
+// schema; if it renames tensors, it sets Native.Renamed. Parts of Native that contradict the
+// changed schema are losses.
+func (m *Model) Schema() (*schema.Schema, error) {
 	meta, err := m.Metadata()
 	if err != nil {
 		return nil, err
 	}
-	p := &Plan{Metadata: textmeta.Decode(meta)}
+	p := &schema.Schema{Metadata: textmeta.Decode(meta)}
 	for _, v := range m.Tensors() {
 		info := v.Info()
 		info.Shape, info.Quant = info.Shape.Clone(), info.Quant.Clone()

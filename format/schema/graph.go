@@ -1,4 +1,4 @@
-package plan
+package schema
 
 import (
 	"slices"

@@ -5,12 +5,12 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 
-	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// PlanOptions controls RandomPlan.
-type PlanOptions struct {
+// SchemaOptions controls RandomSchema.
+type SchemaOptions struct {
 	DTypes  []tensor.DType // nil means all
 	Tensors int            // 0 means 5
 	MinRank int
@@ -18,9 +18,9 @@ type PlanOptions struct {
 	Name    string // a format of package fmt for the number of a tensor; "" means names of many kinds
 }
 
-// RandomPlan returns a plan of tensors with random shapes of up to 4 dims, without metadata and graph. The
-// same state of r gives the same plan.
-func RandomPlan(r *rand.Rand, o PlanOptions) *format.Plan {
+// RandomSchema returns a schema of tensors with random shapes of up to 4 dims, without metadata and graph. The
+// same state of r gives the same schema.
+func RandomSchema(r *rand.Rand, o SchemaOptions) *schema.Schema {
 	if o.DTypes == nil {
 		for d := tensor.Invalid + 1; d.Valid(); d++ {
 			o.DTypes = append(o.DTypes, d)
@@ -29,7 +29,7 @@ func RandomPlan(r *rand.Rand, o PlanOptions) *format.Plan {
 	if o.Tensors == 0 {
 		o.Tensors = 5
 	}
-	p := &format.Plan{}
+	p := &schema.Schema{}
 	for i := range o.Tensors {
 		shape := make(tensor.Shape, o.MinRank+r.IntN(4-o.MinRank+1))
 		for j := range shape {
@@ -50,16 +50,16 @@ func RandomPlan(r *rand.Rand, o PlanOptions) *format.Plan {
 // stems are names of several lengths and scripts.
 var stems = []string{"w", "layer.bias", "decoder.blocks.attention.output.weight", "encoder/0/attention.weight", "Größe", "重み", "with space", "\"quoted\"\n", "😀"}
 
-// Decimal is the PlanOptions.Name for formats that number their tensors.
+// Decimal is the SchemaOptions.Name for formats that number their tensors.
 const Decimal = "%d"
 
-// LongName is a PlanOptions.Name like those of large models, longer than the 32 bytes that the compiler
+// LongName is a SchemaOptions.Name like those of large models, longer than the 32 bytes that the compiler
 // can keep on the stack. The names of the first thousand tensors have the same length.
 const LongName = "encoder.layer.%03d.attention.self.query.weight"
 
 // scale is the default for Config.Scale.
-func scale(n int, elems int64) *format.Plan {
-	p := &format.Plan{Tensors: make([]tensor.Info, n)}
+func scale(n int, elems int64) *schema.Schema {
+	p := &schema.Schema{Tensors: make([]tensor.Info, n)}
 	for i := range p.Tensors {
 		p.Tensors[i] = tensor.Info{Name: fmt.Sprintf(LongName, i), DType: tensor.Float32, Shape: tensor.Shape{elems}}
 	}

@@ -1,4 +1,4 @@
-package plan
+package schema
 
 import (
 	"fmt"
@@ -73,7 +73,7 @@ func (j *jsonText) value(v any) {
 		list(j, x)
 	default:
 		if !j.Value(v) {
-			j.Fail(fmt.Errorf("%w: a value of type %s", ErrUnsupported, TypeName(v)))
+			j.Fail(fmt.Errorf("%w: a value of type %s", tensor.ErrUnsupported, TypeName(v)))
 		}
 	}
 }

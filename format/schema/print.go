@@ -1,4 +1,4 @@
-package plan
+package schema
 
 import (
 	"fmt"
@@ -48,17 +48,17 @@ func shortValue(v any) string {
 	return TypeName(v)
 }
 
-// String describes how much the plan has, on one line.
-func (p Plan) String() string {
-	return oneline.Struct("Plan", "Tensors", oneline.Plain(oneline.List(p.Tensors, tensor.Info.String)), "Metadata", oneline.Plain(p.Metadata.line()),
+// String describes how much the schema has, on one line.
+func (p Schema) String() string {
+	return oneline.Struct("Schema", "Tensors", oneline.Plain(oneline.List(p.Tensors, tensor.Info.String)), "Metadata", oneline.Plain(p.Metadata.line()),
 		"Graph", p.Graph, "Native", p.Native, "Part", p.Part, "Parts", p.Parts)
 }
 
 // GoString implements fmt.GoStringer like String.
-func (p Plan) GoString() string { return p.String() }
+func (p Schema) GoString() string { return p.String() }
 
 // LogValue implements slog.LogValuer like String.
-func (p Plan) LogValue() slog.Value { return slog.StringValue(p.String()) }
+func (p Schema) LogValue() slog.Value { return slog.StringValue(p.String()) }
 
 // String describes the name and the numbers of nodes, inputs and outputs, on one line.
 func (g Graph) String() string {
@@ -141,26 +141,13 @@ func (k NativeKind) GoString() string { return k.String() }
 // LogValue implements slog.LogValuer like String.
 func (k NativeKind) LogValue() slog.Value { return slog.StringValue(k.String()) }
 
-// String describes the storage without keys, on one line.
-func (s Storage) String() string {
-	return oneline.Struct("Storage", "Compression", s.Compression, "Level", s.Level, "Align", s.Align, "Extended", s.Extended,
-		"ExternalFrom", s.ExternalFrom, "Signer", oneline.Secret(s.Signer != nil), "Key", oneline.Secret(s.Key != nil))
+// String describes the algorithm and the time, on one line.
+func (s Signature) String() string {
+	return oneline.Struct("Signature", "Algorithm", s.Algorithm, "PublicKey", s.PublicKey != nil, "Timestamp", s.Timestamp)
 }
 
 // GoString implements fmt.GoStringer like String.
-func (s Storage) GoString() string { return s.String() }
+func (s Signature) GoString() string { return s.String() }
 
 // LogValue implements slog.LogValuer like String.
-func (s Storage) LogValue() slog.Value { return slog.StringValue(s.String()) }
-
-// String describes the options without keys, on one line.
-func (o WriteOptions) String() string {
-	return oneline.Struct("WriteOptions", "Progress", o.Progress != nil, "NoSync", o.NoSync, "KeepOld", o.KeepOld, "Spool", o.Spool, "AcceptLoss", o.AcceptLoss,
-		"KeepNames", o.KeepNames, "MaxShard", o.MaxShard, "Storage", o.Storage, "Format", o.Format != nil, "Path", o.Path)
-}
-
-// GoString implements fmt.GoStringer like String.
-func (o WriteOptions) GoString() string { return o.String() }
-
-// LogValue implements slog.LogValuer like String.
-func (o WriteOptions) LogValue() slog.Value { return slog.StringValue(o.String()) }
+func (s Signature) LogValue() slog.Value { return slog.StringValue(s.String()) }

@@ -1,4 +1,4 @@
-package plan
+package schema
 
 import (
 	"encoding/json"
@@ -140,7 +140,7 @@ func TestMetadataValues(t *testing.T) {
 				continue
 			}
 			var e *tensor.Error
-			if !errors.Is(err, ErrUnsupported) || !errors.As(err, &e) || e.Field != `metadata "k"` {
+			if !errors.Is(err, tensor.ErrUnsupported) || !errors.As(err, &e) || e.Field != `metadata "k"` {
 				t.Errorf("%s of %s = %v, %v, want ErrUnsupported", name, test.name, got, err)
 			}
 		}

@@ -2,30 +2,30 @@
 // what only one format can store. Programs use these types by their names in package format; the code of
 // a format takes them from here.
 //
-// A reader returns metadata and graph, and a writer gets them in a Plan. A LossList collects the parts of
-// a plan that a format cannot hold.
-package plan
+// A reader returns metadata and graph, and a writer gets them in a Schema. A LossList collects the parts of
+// a schema that a format cannot hold.
+package schema
 
 import (
-	"errors"
+	"crypto"
 
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Plan describes a file before its data is written, so that a writer knows every size and offset and
-// streams the data once. A writer copies the plan: the caller may change it afterwards.
-type Plan struct {
+// Schema describes a file before its data is written, so that a writer knows every size and offset and
+// streams the data once. A writer copies the schema: the caller may change it afterwards.
+type Schema struct {
 	Metadata Metadata
 	// Tensors lists the tensors in file order. A writer uses Name, DType and Shape, Encoding where
 	// DType is Invalid, and Quant where the format stores it. It ignores the other fields.
 	// Drivers find names, shapes and sizes checked, and Size set. All together have at most 2^61 bytes.
 	Tensors []tensor.Info
 	Graph   *Graph // nil for none
-	// Native holds what only one format can store, nil for nothing. format.PlanOf sets it.
+	// Native holds what only one format can store, nil for nothing. format.Model.Schema sets it.
 	Native *Native
 	// Part and Parts say that the tensors are those of part Part, from 1, of a model of Parts files.
 	// Both are 0 for a whole model. Writing a part as if it were a model is a LossPart.
-	// format.PlanOf sets them; a caller that adds the tensors of the other parts sets them to 0.
+	// format.Model.Schema sets them; a caller that adds the tensors of the other parts sets them to 0.
 	Part, Parts int
 }
 
@@ -36,8 +36,8 @@ type Native struct {
 	Format string       // the name of that format
 	Kinds  []NativeKind // sorted by name
 	Raw    []byte       // encoded by the format's driver
-	// Renamed maps names of tensors in the plan to their names in the file. A caller that renames
-	// tensors of the plan sets it; names that stay the same may be left out.
+	// Renamed maps names of tensors in the schema to their names in the file. A caller that renames
+	// tensors of the schema sets it; names that stay the same may be left out.
 	Renamed map[string]string
 }
 
@@ -49,8 +49,9 @@ type NativeKind struct {
 	Sum   [32]byte // equal for equal items in equal places
 }
 
-// The errors of plans, besides those of package tensor.
-var (
-	ErrUnsupported = tensor.ErrUnsupported      // a valid dtype, option or feature that is not supported
-	ErrPlan        = errors.New("invalid plan") // the format cannot store the plan
-)
+// Signature is what a signed file states about its signature; Model.Verify and Model.CheckClaim check it.
+type Signature struct {
+	Algorithm string           // "Ed25519", "RSA-SHA256", "ECDSA"
+	PublicKey crypto.PublicKey // the key in the file, nil for none
+	Timestamp int64            // Unix seconds
+}

@@ -1,4 +1,4 @@
-package plan
+package schema
 
 import (
 	"cmp"
@@ -10,7 +10,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// LossList collects the parts of a plan that a format cannot hold.
+// LossList collects the parts of a schema that a format cannot hold.
 type LossList struct {
 	found []found
 }
@@ -19,8 +19,8 @@ type LossList struct {
 type found struct {
 	Loss
 	cause   error
-	edit    func(p *Plan) // removes the part from a copy of the plan; nil if the encoder converts or omits it
-	inGraph bool          // the loss is void if the graph is dropped
+	edit    func(p *Schema) // removes the part from a copy of the schema; nil if the encoder converts or omits it
+	inGraph bool            // the loss is void if the graph is dropped
 }
 
 // removed is the value of an entry or attribute that an edit removes. The edits of others go by its index.
@@ -32,20 +32,20 @@ func (l *LossList) add(kind LossKind, name string, err error, f found) {
 		err = located.Err // the loss has the position
 	}
 	why := strings.TrimPrefix(err.Error(), planPrefix)
-	why = strings.TrimPrefix(why, ErrUnsupported.Error()+": ")
+	why = strings.TrimPrefix(why, tensor.ErrUnsupported.Error()+": ")
 	f.Loss, f.cause = Loss{kind, name, why, slices.Contains(acceptable, string(kind))}, err
 	l.found = append(l.found, f)
 }
 
-func unsupported(text string) error { return fmt.Errorf("%w: %s", ErrUnsupported, text) }
+func unsupported(text string) error { return fmt.Errorf("%w: %s", tensor.ErrUnsupported, text) }
 
 // Quantization adds the quantization parameters of tensor i.
-func (l *LossList) Quantization(p *Plan, i int, err error) {
-	l.add(LossQuantization, p.Tensors[i].Name, err, found{edit: func(p *Plan) { p.Tensors[i].Quant = nil }})
+func (l *LossList) Quantization(p *Schema, i int, err error) {
+	l.add(LossQuantization, p.Tensors[i].Name, err, found{edit: func(p *Schema) { p.Tensors[i].Quant = nil }})
 }
 
 // AllQuantization adds the parameters of all tensors, for a format without quantization.
-func (l *LossList) AllQuantization(p *Plan, text string) {
+func (l *LossList) AllQuantization(p *Schema, text string) {
 	err := unsupported(text)
 	for i := range p.Tensors {
 		if p.Tensors[i].Quant != nil {
@@ -55,20 +55,20 @@ func (l *LossList) AllQuantization(p *Plan, text string) {
 }
 
 // Metadata adds entry i of the metadata.
-func (l *LossList) Metadata(p *Plan, i int, err error) {
-	l.add(LossMetadata, p.Metadata[i].Key, err, found{edit: func(p *Plan) { p.Metadata[i].Value = removed{} }})
+func (l *LossList) Metadata(p *Schema, i int, err error) {
+	l.add(LossMetadata, p.Metadata[i].Key, err, found{edit: func(p *Schema) { p.Metadata[i].Value = removed{} }})
 }
 
 // AllMetadata adds all entries, for a format without metadata.
-func (l *LossList) AllMetadata(p *Plan, text string) {
+func (l *LossList) AllMetadata(p *Schema, text string) {
 	for i, e := range p.Metadata {
-		l.Metadata(p, i, fmt.Errorf("%w: %s (%s)", ErrUnsupported, text, TypeName(e.Value)))
+		l.Metadata(p, i, fmt.Errorf("%w: %s (%s)", tensor.ErrUnsupported, text, TypeName(e.Value)))
 	}
 }
 
 // UniqueMetadata adds the entries for which check returns an error and, for a format with
 // unique keys, those whose key an earlier valid entry has.
-func (l *LossList) UniqueMetadata(p *Plan, check func(i int, e Entry) error) {
+func (l *LossList) UniqueMetadata(p *Schema, check func(i int, e Entry) error) {
 	kept := make(map[string]bool, len(p.Metadata))
 	for i, e := range p.Metadata {
 		err := fmt.Errorf("%w: the key occurs twice", tensor.ErrCorrupt)
@@ -97,7 +97,7 @@ func neutral(name string) string {
 		return "number"
 	case "[]interface {}":
 		return "list"
-	case "map[string]interface {}", "plan.Metadata":
+	case "map[string]interface {}", "schema.Metadata":
 		return "object"
 	}
 	if elem, ok := strings.CutPrefix(name, "[]"); ok {
@@ -108,11 +108,11 @@ func neutral(name string) string {
 
 // Graph adds the graph because the format cannot hold one of its parts, such as a node.
 func (l *LossList) Graph(part string, err error) {
-	l.add(LossGraph, part, err, found{edit: func(p *Plan) { p.Graph = nil }})
+	l.add(LossGraph, part, err, found{edit: func(p *Schema) { p.Graph = nil }})
 }
 
 // AnyGraph adds the graph unless it is empty, for a format without graphs.
-func (l *LossList) AnyGraph(p *Plan, text string) {
+func (l *LossList) AnyGraph(p *Schema, text string) {
 	g := p.Graph
 	if g != nil && (g.Name != "" || len(g.Inputs)+len(g.Outputs)+len(g.Nodes) > 0) {
 		l.Graph("", unsupported(text))
@@ -121,43 +121,43 @@ func (l *LossList) AnyGraph(p *Plan, text string) {
 
 // TensorsOnly adds all metadata, quantization parameters and the graph, for a format
 // that has none of them.
-func (l *LossList) TensorsOnly(p *Plan, format string) {
+func (l *LossList) TensorsOnly(p *Schema, format string) {
 	l.AllMetadata(p, format+" has no metadata")
 	l.AllQuantization(p, format+" has no quantization parameters")
 	l.AnyGraph(p, format+" has no graph")
 }
 
 // DTypes adds the tensors whose dtype is not in known.
-func (l *LossList) DTypes(p *Plan, format string, known []tensor.DType) {
+func (l *LossList) DTypes(p *Schema, format string, known []tensor.DType) {
 	for i := range p.Tensors {
 		if t := &p.Tensors[i]; !slices.Contains(known, t.DType) {
 			var names []string
 			for _, d := range known {
 				names = append(names, d.String())
 			}
-			l.Fixed(LossDType, t.Name, fmt.Errorf("%w: dtype %s (%s has %s)", ErrUnsupported, t.TypeName(), format, strings.Join(names, ", ")))
+			l.Fixed(LossDType, t.Name, fmt.Errorf("%w: dtype %s (%s has %s)", tensor.ErrUnsupported, t.TypeName(), format, strings.Join(names, ", ")))
 		}
 	}
 }
 
 // Attribute adds attribute j of node i.
-func (l *LossList) Attribute(p *Plan, i, j int, err error) {
-	remove := func(p *Plan) { p.Graph.Nodes[i].Attributes[j].Value = removed{} }
+func (l *LossList) Attribute(p *Schema, i, j int, err error) {
+	remove := func(p *Schema) { p.Graph.Nodes[i].Attributes[j].Value = removed{} }
 	l.add(LossAttribute, AttributeName(p, i, j), err, found{edit: remove, inGraph: true})
 }
 
 // AttributeName returns the name of attribute j of node i in losses, such as "nodes[1].alpha".
-func AttributeName(p *Plan, i, j int) string {
+func AttributeName(p *Schema, i, j int) string {
 	return fmt.Sprintf("nodes[%d].%s", i, p.Graph.Nodes[i].Attributes[j].Name)
 }
 
 // Renamed adds the name of tensor i, which the encoder will replace.
-func (l *LossList) Renamed(p *Plan, i int, text string) {
+func (l *LossList) Renamed(p *Schema, i int, text string) {
 	l.add(LossName, p.Tensors[i].Name, unsupported(text), found{})
 }
 
 // ConvertedMetadata adds entry i, whose value the encoder will convert.
-func (l *LossList) ConvertedMetadata(p *Plan, i int, text string) {
+func (l *LossList) ConvertedMetadata(p *Schema, i int, text string) {
 	l.add(LossConversion, fmt.Sprintf("metadata %q", p.Metadata[i].Key), unsupported(text), found{})
 }
 
@@ -169,7 +169,7 @@ func (l *LossList) Converted(kind LossKind, name, text string) {
 
 // Initializers adds the graph's list of initializers, for a format without such lists. A
 // list of all tensors, in any order, is not a loss: it is the default without a list.
-func (l *LossList) Initializers(p *Plan, text string) {
+func (l *LossList) Initializers(p *Schema, text string) {
 	if p.Graph.Initializers == nil {
 		return
 	}
@@ -183,30 +183,34 @@ func (l *LossList) Initializers(p *Plan, text string) {
 }
 
 // Fixed adds a loss that cannot be accepted, such as a dtype or a shape.
-func (l *LossList) Fixed(kind LossKind, name string, err error) { l.add(kind, name, err, found{}) }
+func (l *LossList) Fixed(kind LossKind, name string, err error) {
+	l.add(kind, name, err, found{})
+}
 
-// Native adds a kind of native contents that contradicts the plan. The encoder omits the
+// Native adds a kind of native contents that contradicts the schema. The encoder omits the
 // items concerned.
-func (l *LossList) Native(kind string, err error) { l.add(LossNative, kind, err, found{}) }
+func (l *LossList) Native(kind string, err error) {
+	l.add(LossNative, kind, err, found{})
+}
 
 // foreign adds the native contents of another format.
-func (l *LossList) foreign(p *Plan, format string) {
+func (l *LossList) foreign(p *Schema, format string) {
 	if p.Native == nil || p.Native.Format == format {
 		return
 	}
 	for _, k := range p.Native.Kinds {
-		err := fmt.Errorf("%w: only %s has it (%d, %d bytes)", ErrUnsupported, p.Native.Format, k.Count, k.Bytes)
-		l.add(LossNative, k.Name, err, found{edit: func(p *Plan) { p.Native = nil }})
+		err := fmt.Errorf("%w: only %s has it (%d, %d bytes)", tensor.ErrUnsupported, p.Native.Format, k.Count, k.Bytes)
+		l.add(LossNative, k.Name, err, found{edit: func(p *Schema) { p.Native = nil }})
 	}
 }
 
 // part adds that the tensors are not all of a model.
-func (l *LossList) part(p *Plan) {
+func (l *LossList) part(p *Schema) {
 	if p.Parts < 2 {
 		return
 	}
 	err := unsupported(fmt.Sprintf("the tensors are those of part %d of %d of a model", p.Part, p.Parts))
-	l.add(LossPart, "", err, found{edit: func(p *Plan) { p.Part, p.Parts = 0, 0 }})
+	l.add(LossPart, "", err, found{edit: func(p *Schema) { p.Part, p.Parts = 0, 0 }})
 }
 
 // HasGraph reports whether the graph is among the losses.
@@ -214,14 +218,14 @@ func (l *LossList) HasGraph() bool {
 	return slices.ContainsFunc(l.found, func(f found) bool { return f.Kind == LossGraph })
 }
 
-// Fit returns the plan without the losses that the caller accepts, or a LossError with all others. losses
-// adds everything that the format cannot hold of a plan.
-func Fit(format string, p *Plan, accept []string, losses func(p *Plan, l *LossList)) (*Plan, error) {
+// Fit returns the schema without the losses that the caller accepts, or a LossError with all others. losses
+// adds everything that the format cannot hold of a schema.
+func Fit(format string, p *Schema, accept []string, losses func(p *Schema, l *LossList)) (*Schema, error) {
 	accepted := make(map[string]bool, len(accept))
 	for _, s := range accept {
 		kind, _, _ := strings.Cut(s, ":")
 		if !slices.Contains(acceptable, kind) {
-			err := fmt.Errorf("%w: %w: %q is not a kind of loss that can be accepted (%s)", ErrPlan, ErrUnsupported, s, strings.Join(acceptable, ", "))
+			err := fmt.Errorf("%w: %w: %q is not a kind of loss that can be accepted (%s)", tensor.ErrSchema, tensor.ErrUnsupported, s, strings.Join(acceptable, ", "))
 			return nil, &tensor.Error{Format: format, Field: "AcceptLoss", Offset: -1, Err: err}
 		}
 		accepted[s] = true
@@ -256,7 +260,7 @@ func (l *LossList) refusal(format string, accepted map[string]bool) error {
 	}
 	rank := func(f found) uint { return uint(slices.Index(acceptable, string(f.Kind))) } // -1 is the largest
 	slices.SortStableFunc(open, func(a, b found) int { return cmp.Compare(rank(a), rank(b)) })
-	e := &LossError{Format: format, causes: []error{ErrPlan, ErrUnsupported}}
+	e := &LossError{Format: format, causes: []error{tensor.ErrSchema, tensor.ErrUnsupported}}
 	field := open[0].field()
 	for _, f := range open {
 		e.Losses = append(e.Losses, f.Loss)
@@ -268,9 +272,9 @@ func (l *LossList) refusal(format string, accepted map[string]bool) error {
 	return &tensor.Error{Format: format, Field: field, Offset: -1, Err: e}
 }
 
-// without returns a copy of the plan without the losses on the list.
-func (l *LossList) without(p *Plan) *Plan {
-	out := &Plan{
+// without returns a copy of the schema without the losses on the list.
+func (l *LossList) without(p *Schema) *Schema {
+	out := &Schema{
 		Metadata: slices.Clone(p.Metadata), Tensors: slices.Clone(p.Tensors), Graph: p.Graph.Clone(), Native: p.Native,
 		Part: p.Part, Parts: p.Parts,
 	}

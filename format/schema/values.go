@@ -1,4 +1,4 @@
-package plan
+package schema
 
 import (
 	"encoding/json"
@@ -96,7 +96,7 @@ func read[T any](m Metadata, key, want string, convert func(Entry) (T, bool)) (T
 		if textErr != nil {
 			text = TypeName(v)
 		}
-		err = fmt.Errorf("%w: %s is not %s", ErrUnsupported, text, want)
+		err = fmt.Errorf("%w: %s is not %s", tensor.ErrUnsupported, text, want)
 	}
 	return none, &tensor.Error{Field: fmt.Sprintf("metadata %q", key), Offset: -1, Err: err}
 }

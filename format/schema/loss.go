@@ -1,12 +1,13 @@
-package plan
+package schema
 
 import (
 	"fmt"
+	"github.com/weightmap/weightmap/tensor"
 	"slices"
 	"strings"
 )
 
-// LossKind says what part of a plan a format cannot hold.
+// LossKind says what part of a schema a format cannot hold.
 type LossKind string
 
 // The kinds of losses, each with what a writer does when WriteOptions.AcceptLoss names it. The last
@@ -36,7 +37,7 @@ var acceptable = []string{
 // AcceptableLosses returns the kinds that WriteOptions.AcceptLoss may name.
 func AcceptableLosses() []string { return slices.Clone(acceptable) }
 
-// Loss is one part of a plan that a format cannot hold.
+// Loss is one part of a schema that a format cannot hold.
 type Loss struct {
 	Kind LossKind
 	Name string // of the tensor, the metadata key or the part of the graph
@@ -65,14 +66,14 @@ func (l Loss) field() string {
 	return strings.TrimSuffix(string(l.Kind)+" "+l.Name, " ")
 }
 
-// LossError is the error for a plan that a format cannot hold. It lists every loss that
-// WriteOptions.AcceptLoss does not name. It wraps ErrPlan, ErrUnsupported and the causes of
+// LossError is the error for a schema that a format cannot hold. It lists every loss that
+// WriteOptions.AcceptLoss does not name. It wraps ErrSchema, ErrUnsupported and the causes of
 // the losses; use errors.As to find it in the error of Create, NewWriter, Save or convert.File.
 type LossError struct {
 	Format string
 	Losses []Loss // in the order of the constants of LossKind
 
-	causes []error // ErrPlan, ErrUnsupported, and one for each loss
+	causes []error // ErrSchema, ErrUnsupported, and one for each loss
 }
 
 // Error lists as many losses as fit on one line, those first that cannot be accepted.
@@ -84,7 +85,7 @@ func (e *LossError) Error() string {
 	if i := slices.IndexFunc(drop, func(l Loss) bool { return !l.Acceptable }); i >= 0 {
 		drop, fixed = drop[:i], drop[i:]
 	}
-	text := fmt.Sprintf("%v: %v: the format cannot hold %d things", ErrPlan, ErrUnsupported, len(e.Losses))
+	text := fmt.Sprintf("%v: %v: the format cannot hold %d things", tensor.ErrSchema, tensor.ErrUnsupported, len(e.Losses))
 	room := 360
 	if len(fixed) > 0 && len(drop) > 0 {
 		room /= 2
@@ -95,10 +96,10 @@ func (e *LossError) Error() string {
 // GoString implements fmt.GoStringer like Error.
 func (e *LossError) GoString() string { return e.Error() }
 
-// planPrefix is the prefix of errors about a plan.
-var planPrefix = ErrPlan.Error() + ": "
+// planPrefix is the prefix of errors about a schema.
+var planPrefix = tensor.ErrSchema.Error() + ": "
 
-// Unwrap returns ErrPlan, ErrUnsupported and the cause of each loss.
+// Unwrap returns ErrSchema, ErrUnsupported and the cause of each loss.
 func (e *LossError) Unwrap() []error { return e.causes }
 
 // shortList names as many losses as fit in room bytes, behind what they are, and counts the rest.
