@@ -13,7 +13,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/disk"
-	"github.com/weightmap/weightmap/internal/save"
+	"github.com/weightmap/weightmap/internal/target"
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
@@ -59,7 +59,7 @@ func signFile(path, to string, key ed25519.PrivateKey, o *driver.WriteOptions) e
 		return err
 	}
 	h.Features |= Signing
-	err = save.NewInput(o.Context, io.NewSectionReader(src, 0, src.Size()), src.Size()).CopyTo(f, 0, nil)
+	err = target.NewInput(o.Context, io.NewSectionReader(src, 0, src.Size()), src.Size()).CopyTo(f, 0, nil)
 	if err == nil {
 		err = h.finish(f, src.Size(), bytes.Clone(m.f.head[:h.HeaderSize]), key, o)
 	}
@@ -87,7 +87,7 @@ func (h *Header) finish(t driver.Target, end int64, head []byte, key ed25519.Pri
 	}
 	all, s := sha256.New(), h.Signature
 	for _, part := range []Section{{0, s.Offset}, {s.End(), end - s.End()}} {
-		in := save.NewInput(o.Context, io.NewSectionReader(t, part.Offset, part.Size), part.Size)
+		in := target.NewInput(o.Context, io.NewSectionReader(t, part.Offset, part.Size), part.Size)
 		if _, err := io.Copy(all, in); err != nil {
 			return err
 		}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/weightmap/weightmap/format/driver"
 	codecs "github.com/weightmap/weightmap/internal/codec"
-	"github.com/weightmap/weightmap/internal/save"
+	"github.com/weightmap/weightmap/internal/target"
 	"github.com/weightmap/weightmap/internal/work"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -41,7 +41,7 @@ func (s *stored) chunk(off int64, p []byte) error {
 func (e *encoder) newWeights() (driver.Encoder, error) {
 	e.out.WriterAt = io.NewOffsetWriter(e.t, e.h.Weights.Offset)
 	if e.cipher != nil {
-		e.out.WriterAt = &save.Memory{}
+		e.out.WriterAt = &target.Memory{}
 	}
 	switch m := e.o.Compression; {
 	case e.o.Quantized:

@@ -10,8 +10,8 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/codec/lz4"
-	"github.com/weightmap/weightmap/internal/save"
 	"github.com/weightmap/weightmap/internal/seal"
+	"github.com/weightmap/weightmap/internal/target"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -201,7 +201,7 @@ func (e *encoder) Finish() error {
 // encrypt seals the weights, which are in memory, and writes them.
 func (e *encoder) encrypt() {
 	var out []byte
-	out, e.err = e.cipher.Seal(e.out.WriterAt.(*save.Memory).Bytes()[:e.out.size], e.headerBytes()[:aadSize])
+	out, e.err = e.cipher.Seal(e.out.WriterAt.(*target.Memory).Bytes()[:e.out.size], e.headerBytes()[:aadSize])
 	e.out.size, e.out.sum = int64(len(out)), tensor.CRC32(out)
 	e.write(e.h.Weights.Offset, out)
 }

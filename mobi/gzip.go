@@ -8,7 +8,7 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 	codecs "github.com/weightmap/weightmap/internal/codec"
 	"github.com/weightmap/weightmap/internal/codec/gzip"
-	"github.com/weightmap/weightmap/internal/save"
+	"github.com/weightmap/weightmap/internal/target"
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
@@ -100,9 +100,9 @@ func (p *packer) Finish() error {
 	if err != nil {
 		return err
 	}
-	e := save.Located(p.target, l)
+	e := target.Located(p.target, l)
 	for i, s := range p.stored {
-		in := save.NewInput(context.Background(), io.NewSectionReader(p.target, s.at, s.size), s.size)
+		in := target.NewInput(context.Background(), io.NewSectionReader(p.target, s.at, s.size), s.size)
 		if err := e.Tensor(i, in); err != nil {
 			return err
 		}

@@ -12,8 +12,8 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/schema"
-	"github.com/weightmap/weightmap/internal/save"
 	"github.com/weightmap/weightmap/internal/seal"
+	"github.com/weightmap/weightmap/internal/target"
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
@@ -64,7 +64,7 @@ func (w *encoder) start(t driver.Target) (driver.Encoder, error) {
 	w.block = blockWriter{t: t, base: w.hdr.blocks[tensorBlock].off, h: sha256.New()}
 	switch {
 	case w.cipher != nil:
-		w.block.t, w.block.base = &save.Memory{}, 0
+		w.block.t, w.block.base = &target.Memory{}, 0
 	case w.fixed:
 		return w, w.writeFront(w.pos + int64(len(w.from.tail)))
 	case t.Sequential():
@@ -151,7 +151,7 @@ func (w *encoder) Finish() error {
 	case b.err != nil:
 		return b.err
 	case w.cipher != nil:
-		stored, err := w.cipher.Seal(b.t.(*save.Memory).Bytes()[:size], []byte(tensorBlock.String()))
+		stored, err := w.cipher.Seal(b.t.(*target.Memory).Bytes()[:size], []byte(tensorBlock.String()))
 		if err != nil {
 			return err
 		}
@@ -217,7 +217,7 @@ func (w *blockWriter) record(prefix []byte, off int64, in driver.Input) error {
 
 // written reads back size bytes of the block.
 func (w *blockWriter) written(ctx context.Context, off, size int64) driver.Input {
-	return save.NewInput(ctx, io.NewSectionReader(w.t, w.base+off, size), size)
+	return target.NewInput(ctx, io.NewSectionReader(w.t, w.base+off, size), size)
 }
 
 // sum returns the SHA-256 of the block, which has size bytes.

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/target"
 )
 
 // ordered is an encoder that needs tensors in an order. It stores those that arrive early.
@@ -13,7 +14,7 @@ type ordered struct {
 	o     *driver.WriteOptions
 	where driver.Spool
 	order []int // the tensors to write, the next one first
-	early map[int]*Input
+	early map[int]*target.Input
 	spool driver.Target // of the early ones; nil if there were none
 	end   int64         // size of spool
 	clear func()        // removes spool
@@ -48,9 +49,9 @@ func (q *ordered) store(i int, in driver.Input) (err error) {
 		if q.spool, q.clear, err = newSpool(q.where); err != nil {
 			return err
 		}
-		q.early = make(map[int]*Input)
+		q.early = make(map[int]*target.Input)
 	}
-	q.early[i] = NewInput(q.o.Context, io.NewSectionReader(q.spool, q.end, in.Size()), in.Size())
+	q.early[i] = target.NewInput(q.o.Context, io.NewSectionReader(q.spool, q.end, in.Size()), in.Size())
 	off := q.end
 	q.end += in.Size()
 	return in.CopyTo(q.spool, off, nil)
@@ -70,4 +71,13 @@ func closeEncoder(e driver.Encoder) error {
 		return c.Close()
 	}
 	return nil
+}
+
+// numbers returns the numbers below n.
+func numbers(n int) []int {
+	order := make([]int, n)
+	for i := range order {
+		order[i] = i
+	}
+	return order
 }

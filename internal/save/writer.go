@@ -20,6 +20,7 @@ import (
 	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/internal/disk"
+	"github.com/weightmap/weightmap/internal/target"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/internal/work"
 	"github.com/weightmap/weightmap/tensor"
@@ -42,7 +43,7 @@ type Writer struct {
 	index    driver.Index // of the schema, by name
 	written  []bool
 	next     int          // the tensor behind the last one written
-	in       Input        // of the tensor being written
+	in       target.Input // of the tensor being written
 	view     bytes.Reader // of WriteView
 	hashes   bool         // contents is needed
 	contents uint64       // a hash of what was written
@@ -72,7 +73,7 @@ func New(d driver.Driver, out io.Writer, p *schema.Schema, o *driver.WriteOption
 	if err != nil {
 		return nil, err
 	}
-	w.written, w.in.moved = make([]bool, len(w.plan.Tensors)), w.progress.Done
+	w.written, w.in.Moved = make([]bool, len(w.plan.Tensors)), w.progress.Done
 	return w, nil
 }
 
@@ -112,13 +113,13 @@ func (w *Writer) stream(out io.Writer) error {
 	}
 	streams := w.layout.Streams || w.layout.Encode == nil && w.layout.Late == nil
 	if w.o.Spool == driver.SpoolNever || streams {
-		return w.start(&stream{w: out}, true)
+		return w.start(target.NewStream(out), true)
 	}
 	s, remove, err := newSpool(w.o.Spool)
 	if err != nil {
 		return err
 	}
-	w.commit = func() error { return copyAll(out, s) }
+	w.commit = func() error { return target.CopyAll(out, s) }
 	w.abort = remove
 	return w.start(s, w.layout.Ordered)
 }
@@ -202,8 +203,8 @@ func (w *Writer) start(t driver.Target, inOrder bool) (err error) {
 		return err
 	}
 	q := &ordered{Encoder: w.enc, o: w.o, where: w.o.Spool, order: numbers(len(w.plan.Tensors))}
-	if e, ok := w.enc.(*layoutEncoder); ok {
-		q.order = e.order
+	if e, ok := w.enc.(*target.Encoder); ok {
+		q.order = e.Order()
 	}
 	if w.layout.Secret {
 		q.where = driver.SpoolMemory
@@ -217,7 +218,7 @@ func encoderOf(t driver.Target, p *schema.Schema, l *driver.Layout) (driver.Enco
 	if l.Encode != nil {
 		return l.Encode(t)
 	}
-	return newLayoutEncoder(t, p, l)
+	return target.NewEncoder(t, p, l)
 }
 
 // attempt aborts the write if f fails, or if a user callback in it panics (a reader, a signer,
@@ -313,12 +314,12 @@ func (w *Writer) take(i int, r io.Reader) error {
 		return err
 	}
 	t := &w.plan.Tensors[i]
-	w.in.reset(w.o.Context, r, t.Name, t.Size)
+	w.in.Reset(w.o.Context, r, t.Name, t.Size)
 	if w.hashes {
-		w.in.hash = xxhash.New()
+		w.in.Hash = xxhash.New()
 	}
 	w.view.Reset(nil)                         // the data is in w.in now
-	defer w.in.reset(w.o.Context, nil, "", 0) // the caller's memory is not kept until the next tensor
+	defer w.in.Reset(w.o.Context, nil, "", 0) // the caller's memory is not kept until the next tensor
 	if err := w.enc.Tensor(i, &w.in); err != nil {
 		return err
 	}
@@ -328,7 +329,7 @@ func (w *Writer) take(i int, r io.Reader) error {
 	if w.hashes {
 		var b [16]byte
 		binary.LittleEndian.PutUint64(b[:8], uint64(i))
-		binary.LittleEndian.PutUint64(b[8:], w.in.hash.Sum64())
+		binary.LittleEndian.PutUint64(b[8:], w.in.Hash.Sum64())
 		w.contents += xxhash.Sum64(b[:]) // in any order of the tensors
 	}
 	return nil

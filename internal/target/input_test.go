@@ -1,4 +1,4 @@
-package save
+package target
 
 import (
 	"bytes"
@@ -75,7 +75,7 @@ func TestInputAgrees(t *testing.T) {
 		for _, n := range []int{0, 1, 100, piece - 1, piece, piece + 1, 2*piece + 3, large + overlap} {
 			moved := 0
 			in := NewInput(context.Background(), reader(pattern(n)), int64(n))
-			in.moved = func(k int64, _ string) { moved += int(k) }
+			in.Moved = func(k int64, _ string) { moved += int(k) }
 			got, err := take(in)
 			if err == nil {
 				err = in.Finish()
@@ -118,7 +118,7 @@ func TestInputCanceled(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		moved := 0
 		in := NewInput(ctx, reader(pattern(3*large)), 3*large)
-		in.moved = func(k int64, _ string) {
+		in.Moved = func(k int64, _ string) {
 			if moved += int(k); moved >= piece {
 				cancel()
 			}

@@ -1,4 +1,4 @@
-package save
+package target
 
 import (
 	"bytes"
@@ -30,22 +30,25 @@ type Input struct {
 	inMemory   memory // what r has in memory, which is not copied
 	size, left int64
 	name       string
-	moved      func(n int64, name string) // reports progress; may be nil
-	hash       *xxhash.Digest             // of all data; nil if nobody needs it
 	one        [1]byte
+
+	// Moved, unless it is nil, is called with the number of bytes that were consumed, and the name of the tensor.
+	Moved func(n int64, name string)
+	// Hash, unless it is nil, gets all data.
+	Hash *xxhash.Digest
 }
 
 // NewInput returns an Input of size bytes from r.
 func NewInput(ctx context.Context, r io.Reader, size int64) *Input {
 	in := new(Input)
-	in.reset(ctx, r, "", size)
+	in.Reset(ctx, r, "", size)
 	return in
 }
 
-// reset makes in the data of another tensor.
-func (in *Input) reset(ctx context.Context, r io.Reader, name string, size int64) {
+// Reset makes in the data of another tensor, which is not hashed.
+func (in *Input) Reset(ctx context.Context, r io.Reader, name string, size int64) {
 	in.ctx, in.r, in.name, in.size, in.left, in.inMemory = ctx, r, name, size, size, nil
-	in.hash = nil
+	in.Hash = nil
 	switch r.(type) {
 	case *bytes.Reader, *bytes.Buffer:
 		_, _ = r.(io.WriterTo).WriteTo(&in.inMemory)
@@ -69,8 +72,8 @@ func (in *Input) Read(p []byte) (int, error) {
 		return 0, io.EOF
 	}
 	b, err := in.next(p, int64(len(p)))
-	if in.hash != nil {
-		_, _ = in.hash.Write(b)
+	if in.Hash != nil {
+		_, _ = in.Hash.Write(b)
 	}
 	return copy(p, b), err
 }
@@ -86,8 +89,8 @@ func (in *Input) next(buf []byte, most int64) (p []byte, err error) {
 		p, err = in.read(buf[:min(int64(len(buf)), in.left, piece)])
 	}
 	in.left -= int64(len(p))
-	if in.moved != nil {
-		in.moved(int64(len(p)), in.name)
+	if in.Moved != nil {
+		in.Moved(int64(len(p)), in.name)
 	}
 	if errors.Is(err, io.EOF) {
 		err = nil
@@ -118,11 +121,11 @@ func (in *Input) short() error {
 
 // Each calls f with consecutive pieces. A piece is valid only during the call.
 func (in *Input) Each(f func(p []byte) error) error {
-	if in.hash == nil {
+	if in.Hash == nil {
 		return in.each(piece, f)
 	}
 	return in.each(piece, func(p []byte) error {
-		_, _ = in.hash.Write(p)
+		_, _ = in.Hash.Write(p)
 		return f(p)
 	})
 }
@@ -145,11 +148,11 @@ func (in *Input) each(most int64, f func(p []byte) error) error {
 
 // CopyTo writes the data to t at off and, unless sum is nil, to sum.
 func (in *Input) CopyTo(t io.WriterAt, off int64, sum io.Writer) error {
-	if in.hash != nil {
+	if in.Hash != nil {
 		if sum == nil {
-			sum = in.hash
+			sum = in.Hash
 		} else {
-			sum = io.MultiWriter(sum, in.hash)
+			sum = io.MultiWriter(sum, in.Hash)
 		}
 	}
 	return in.each(large, func(p []byte) error {

@@ -1,4 +1,4 @@
-package save
+package target
 
 import (
 	"bytes"
@@ -30,7 +30,7 @@ func TestMemoryRefuses(t *testing.T) {
 
 func TestStream(t *testing.T) {
 	var out bytes.Buffer
-	s := &stream{w: &out}
+	s := NewStream(&out)
 	if !s.Sequential() {
 		t.Error("says it is not sequential")
 	}
@@ -63,11 +63,11 @@ func (a answer) Write(p []byte) (int, error) { return len(p) + a.more, nil }
 // TestStreamAnswers: a short or impossible count without an error is an error.
 func TestStreamAnswers(t *testing.T) {
 	for _, more := range []int{-1, -2, -4, -5000, 1, 5000} {
-		s := &stream{w: answer{more}}
+		s := NewStream(answer{more})
 		if n, err := s.WriteAt([]byte("abcd"), 0); !errors.Is(err, io.ErrShortWrite) || n < 0 || n > 4 {
 			t.Errorf("%d more: WriteAt = %d, %v", more, n, err)
 		}
-		expect.Refused(t, io.ErrShortWrite, more, "more: Truncate")(nil, (&stream{w: answer{more}}).Truncate(7))
+		expect.Refused(t, io.ErrShortWrite, more, "more: Truncate")(nil, NewStream(answer{more}).Truncate(7))
 	}
 }
 

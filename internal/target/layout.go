@@ -1,4 +1,4 @@
-package save
+package target
 
 import (
 	"cmp"
@@ -11,31 +11,34 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// layoutEncoder writes a file whose layout is known in advance.
-type layoutEncoder struct {
+var _ driver.Encoder = (*Encoder)(nil)
+
+// Encoder writes a file whose layout is known in advance.
+type Encoder struct {
 	t      driver.Target
 	layout *driver.Layout
 	parts  []driver.Part // not yet written
-	order  []int         // tensors by offset
+	order  []int         // tensors by offset; nil if the layout was not checked
 	sum    checksum.Digest
 	sums   []uint64 // by tensor; nil if the layout needs none
 }
 
 // Located returns the Encoder of a layout that is known to be valid.
-func Located(t driver.Target, l *driver.Layout) driver.Encoder { return located(t, l) }
-
-func located(t driver.Target, l *driver.Layout) *layoutEncoder {
-	e := &layoutEncoder{t: t, layout: l, parts: l.Parts}
+func Located(t driver.Target, l *driver.Layout) *Encoder {
+	e := &Encoder{t: t, layout: l, parts: l.Parts}
 	if l.Late != nil {
 		e.sums = make([]uint64, len(l.Offsets))
 	}
 	return e
 }
 
-// newLayoutEncoder checks the places of the tensors, since drivers may be wrong.
-func newLayoutEncoder(t driver.Target, p *schema.Schema, l *driver.Layout) (*layoutEncoder, error) {
-	e := located(t, l)
-	e.order = numbers(len(p.Tensors))
+// NewEncoder returns the Encoder of a layout. It checks the places of the tensors, since drivers may be wrong.
+func NewEncoder(t driver.Target, p *schema.Schema, l *driver.Layout) (*Encoder, error) {
+	e := Located(t, l)
+	e.order = make([]int, len(p.Tensors))
+	for i := range e.order {
+		e.order[i] = i
+	}
 	switch {
 	case len(l.Offsets) != len(p.Tensors):
 		return nil, fmt.Errorf("%w: the layout has offsets for %d tensors of %d", tensor.ErrSchema, len(l.Offsets), len(p.Tensors))
@@ -57,17 +60,11 @@ func newLayoutEncoder(t driver.Target, p *schema.Schema, l *driver.Layout) (*lay
 	return e, nil
 }
 
-// numbers returns the numbers below n.
-func numbers(n int) []int {
-	order := make([]int, n)
-	for i := range order {
-		order[i] = i
-	}
-	return order
-}
+// Order returns the tensors in the order of the file. It is nil if the layout was not checked.
+func (e *Encoder) Order() []int { return e.order }
 
 // before writes the parts that start before an offset.
-func (e *layoutEncoder) before(off int64) error {
+func (e *Encoder) before(off int64) error {
 	for len(e.parts) > 0 && e.parts[0].Offset < off {
 		if _, err := e.t.WriteAt(e.parts[0].Bytes, e.parts[0].Offset); err != nil {
 			return err
@@ -78,7 +75,7 @@ func (e *layoutEncoder) before(off int64) error {
 }
 
 // Tensor implements driver.Encoder.
-func (e *layoutEncoder) Tensor(i int, in driver.Input) error {
+func (e *Encoder) Tensor(i int, in driver.Input) error {
 	if err := e.before(e.layout.Offsets[i]); err != nil {
 		return err
 	}
@@ -92,7 +89,7 @@ func (e *layoutEncoder) Tensor(i int, in driver.Input) error {
 }
 
 // Finish implements driver.Encoder.
-func (e *layoutEncoder) Finish() error {
+func (e *Encoder) Finish() error {
 	err := e.before(e.layout.Size + 1)
 	if err == nil && e.layout.Late != nil {
 		e.parts, err = e.layout.Late(e.sums)

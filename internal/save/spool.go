@@ -1,0 +1,19 @@
+package save
+
+import (
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/disk"
+	"github.com/weightmap/weightmap/internal/target"
+)
+
+// newSpool creates a target for data that is read back, in memory or in a file.
+func newSpool(where driver.Spool) (t driver.Target, remove func(), err error) {
+	if where == driver.SpoolMemory {
+		return &target.Memory{}, func() {}, nil
+	}
+	f, err := disk.CreateSpool()
+	if err != nil {
+		return nil, nil, err
+	}
+	return f, f.Abort, nil
+}
