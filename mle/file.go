@@ -7,7 +7,6 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/internal/contract"
 )
 
 // File is an open .mle file. Its tensors are the descriptors that have data; IR lists
@@ -18,16 +17,23 @@ type File struct {
 }
 
 // Open maps the file at path and reads its structure. Nil options work.
-func Open(path string, o *format.Options) (*File, error) { return file(codec.Open(path, o)) }
+func Open(path string, o *format.Options) (*File, error) {
+	m, err := codec.Open(path, o)
+	if err != nil {
+		return nil, err
+	}
+	return &File{m, codec.Own(m).(*parsed)}, nil
+}
 
 // From returns m as a File: one that was opened from memory (format.OpenBytes), a reader or a descriptor,
 // for example. It reports false if m has another format.
-func From(m *format.Model) (*File, bool) { return contract.FileOf[*File](codec.Own(m), m) }
-
-var file = contract.Opened(From)
-
-// File implements the interface of contract.FileOf.
-func (f *parsed) File(m *format.Model) *File { return &File{m, f} }
+func From(m *format.Model) (*File, bool) {
+	f, ok := codec.Own(m).(*parsed)
+	if !ok {
+		return nil, false
+	}
+	return &File{m, f}, true
+}
 
 // Header returns the header.
 func (f *File) Header() Header { return f.f.h }

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/weightmap/weightmap/internal/contract"
+	"github.com/weightmap/weightmap/format/driver"
 )
 
 // Op is an operator of the graph. Its value is the version 2 code; codes without a name
@@ -81,10 +81,10 @@ func (o Op) operandsOnly() bool {
 	return slices.Contains([]string{"MatMul", "Add", "Mul", "Attention"}, o.String())
 }
 
-// Operators implements contract.Vocabulary. The package documentation describes the
+// Operators implements driver.Vocabulary. The package documentation describes the
 // operators.
-func (fileFormat) Operators() []contract.Operator {
-	type attr = contract.Attribute
+func (fileFormat) Operators() []driver.Operator {
+	type attr = driver.Attribute
 	name := func(s ...string) []string { return s }
 	var (
 		ints    = []int64(nil)
@@ -96,7 +96,7 @@ func (fileFormat) Operators() []contract.Operator {
 		eps     = attr{ONNX: "epsilon", Names: name("eps"), Value: float32(0), Default: float32(1e-5)}
 		counted = attr{ONNX: "count_include_pad", Names: name("count_include_pad"), Value: false, Default: zero}
 	)
-	return []contract.Operator{
+	return []driver.Operator{
 		{Name: "Linear", ONNX: "Gemm", Inputs: 3, Rank: 2, Attributes: []attr{{ONNX: "transB", Default: int64(1)}}},
 		{Name: "ReLU", ONNX: "Relu"},
 		{Name: "Softmax", ONNX: "Softmax", Rank: 2},

@@ -4,7 +4,6 @@ import (
 	"iter"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -22,16 +21,23 @@ type File struct {
 //
 // Errors are of type *tensor.Error, with the field and its offset in the file, or
 // wrap those of package os.
-func Open(path string, o *format.Options) (*File, error) { return file(codec.Open(path, o)) }
+func Open(path string, o *format.Options) (*File, error) {
+	m, err := codec.Open(path, o)
+	if err != nil {
+		return nil, err
+	}
+	return &File{m, codec.Own(m).(*parsed)}, nil
+}
 
 // From returns m as a File: one that was opened from memory (format.OpenBytes), a reader or a descriptor,
 // for example. It reports false if m has another format.
-func From(m *format.Model) (*File, bool) { return contract.FileOf[*File](codec.Own(m), m) }
-
-var file = contract.Opened(From)
-
-// File implements the interface of contract.FileOf.
-func (f *parsed) File(m *format.Model) *File { return &File{m, f} }
+func From(m *format.Model) (*File, bool) {
+	f, ok := codec.Own(m).(*parsed)
+	if !ok {
+		return nil, false
+	}
+	return &File{m, f}, true
+}
 
 // Header returns the header of the file.
 func (f *File) Header() Header { return f.f.header }

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/weightmap/weightmap/format/schema"
-	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -80,7 +79,12 @@ func (f *parsed) restore(p *schema.Schema) {
 	if p.Graph == nil || !ok {
 		return
 	}
-	rename := contract.Renaming(t.names)
+	rename := func(s *string) {
+		name, ok := t.names[*s]
+		if ok {
+			*s = name
+		}
+	}
 	before, after := map[string]bool{}, map[string]bool{}
 	eachName(p, func(s *string) {
 		name := *s
@@ -112,5 +116,5 @@ func eachName(p *schema.Schema, f func(*string)) {
 	for i := range p.Tensors {
 		f(&p.Tensors[i].Name)
 	}
-	contract.Values(p.Graph, f)
+	p.Graph.Values(f)
 }

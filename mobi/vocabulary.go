@@ -1,13 +1,13 @@
 package mobi
 
 import (
-	"github.com/weightmap/weightmap/internal/contract"
+	"github.com/weightmap/weightmap/format/driver"
 )
 
-// Operators implements contract.Vocabulary. The package documentation describes the
+// Operators implements driver.Vocabulary. The package documentation describes the
 // operators.
-func (fileFormat) Operators() []contract.Operator {
-	type attr = contract.Attribute
+func (fileFormat) Operators() []driver.Operator {
+	type attr = driver.Attribute
 	name := func(s ...string) []string { return s }
 	var (
 		ints     = []int32(nil)
@@ -20,7 +20,7 @@ func (fileFormat) Operators() []contract.Operator {
 		step     = attr{ONNX: "strides", Names: name("stride"), Value: ints, Default: "kernel_shape"}
 		counted  = attr{ONNX: "count_include_pad", Names: name("count_include_pad"), Value: false, Default: int64(0)}
 	)
-	ops := []contract.Operator{
+	ops := []driver.Operator{
 		{Name: "DepthwiseConv2D", ONNX: "Conv", Rank: 4, Depthwise: true, Attributes: []attr{kernel, stride, padding, dilation}},
 		{Name: "Conv2D", ONNX: "Conv", Rank: 4, Attributes: []attr{kernel, stride, padding, dilation, groups}},
 		{Name: "FullyConnected", ONNX: "Gemm", Flattens: true, Attributes: []attr{{ONNX: "transB", Default: int64(1)}}},

@@ -2,7 +2,6 @@ package tsr
 
 import (
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/contract"
 )
 
 // File is an open TSR file with one tensor, or an open directory of such files.
@@ -19,13 +18,19 @@ type File struct{ *format.Model }
 //
 // Nil options work. Errors are of type *tensor.Error, with the field and its
 // offset in the file, or wrap those of package os.
-func Open(path string, o *format.Options) (*File, error) { return opened(codec.Open(path, o)) }
+func Open(path string, o *format.Options) (*File, error) {
+	m, err := codec.Open(path, o)
+	if err != nil {
+		return nil, err
+	}
+	return &File{m}, nil
+}
 
 // From returns m as a File: one that was opened from memory (format.OpenBytes), a reader or a descriptor,
 // for example. It reports false if m has another format.
-func From(m *format.Model) (*File, bool) { return contract.FileOf[*File](codec.Own(m), m) }
-
-var opened = contract.Opened(From)
-
-// File implements the interface of contract.FileOf.
-func (fileFormat) File(m *format.Model) *File { return &File{m} }
+func From(m *format.Model) (*File, bool) {
+	if codec.Own(m) == nil {
+		return nil, false
+	}
+	return &File{m}, true
+}

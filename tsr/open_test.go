@@ -19,3 +19,12 @@ func newWriter(w io.Writer, p *schema.Schema, o *WriteOptions) (*format.Writer, 
 	o = cmp.Or(o, &WriteOptions{})
 	return format.With(fileFormat{*o}).NewWriter(w, p, &o.WriteOptions)
 }
+
+// opened returns a model that was opened as a File.
+func opened(m *format.Model, err error) (*File, error) {
+	if err != nil {
+		return nil, err
+	}
+	f, _ := From(m)
+	return f, nil
+}

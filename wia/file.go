@@ -2,7 +2,6 @@ package wia
 
 import (
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/internal/opsets"
 )
 
@@ -33,16 +32,23 @@ type File struct {
 // Open maps the WIA file at path and reads and checks its structure. Nil options
 // work. Errors are of type *tensor.Error, with the path of the field, such as
 // "graph.nodes[3].attributes[1].t.dims", and its offset in the file.
-func Open(path string, o *format.Options) (*File, error) { return file(wiaCodec.Open(path, o)) }
+func Open(path string, o *format.Options) (*File, error) {
+	m, err := wiaCodec.Open(path, o)
+	if err != nil {
+		return nil, err
+	}
+	return &File{m, wiaCodec.Own(m).(*parsed)}, nil
+}
 
 // From returns m as a File: one that was opened from memory (format.OpenBytes), a reader or a descriptor,
 // for example. It reports false if m has another format.
-func From(m *format.Model) (*File, bool) { return contract.FileOf[*File](wiaCodec.Own(m), m) }
-
-var file = contract.Opened(From)
-
-// File implements the interface of contract.FileOf.
-func (f *parsed) File(m *format.Model) *File { return &File{m, f} }
+func From(m *format.Model) (*File, bool) {
+	f, ok := wiaCodec.Own(m).(*parsed)
+	if !ok {
+		return nil, false
+	}
+	return &File{m, f}, true
+}
 
 // Compression returns the compression of the metadata and graph blocks.
 func (f *File) Compression() Compression {

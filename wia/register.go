@@ -6,7 +6,6 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -33,8 +32,8 @@ func (fileFormat) Detect(head []byte, _ int64) bool {
 	return len(head) >= 4 && isMagic(binary.LittleEndian.Uint32(head))
 }
 
-// Operators implements contract.Vocabulary: the operators are those of ONNX.
-func (fileFormat) Operators() []contract.Operator { return nil }
+// Operators implements driver.Vocabulary: the operators are those of ONNX.
+func (fileFormat) Operators() []driver.Operator { return nil }
 
 // Configure implements driver.Configurable. The compression applies to the
 // blocks and to all tensors.

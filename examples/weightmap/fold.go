@@ -2,7 +2,6 @@ package main
 
 import (
 	"github.com/weightmap/weightmap/format/schema"
-	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/opsets"
 	"github.com/weightmap/weightmap/tensor"
@@ -30,7 +29,7 @@ func (m *renamed) fold(other *renamed) error {
 // foldNodes follows DequantizeLinear nodes.
 func (m *renamed) foldNodes(g *schema.Graph, other *renamed) {
 	uses := map[string]int{}
-	contract.Values(g, func(s *string) { uses[*s]++ })
+	g.Values(func(s *string) { uses[*s]++ })
 	for i := range g.Nodes {
 		n := &g.Nodes[i]
 		if !opsets.Dequantizes(n) || other.has(n.Inputs[1]) {
@@ -125,6 +124,11 @@ func (m *renamed) foldedGraph() (*schema.Graph, error) {
 		nodes = append(nodes, n)
 	}
 	g.Nodes = nodes
-	contract.Values(g, contract.Renaming(m.real))
+	g.Values(func(s *string) {
+		name, ok := m.real[*s]
+		if ok {
+			*s = name
+		}
+	})
 	return g, nil
 }

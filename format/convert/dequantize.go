@@ -5,7 +5,6 @@ import (
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/schema"
-	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/internal/opsets"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -13,7 +12,7 @@ import (
 // dequantize adds DequantizeLinear nodes for quantized tensors, if the target uses ONNX's operators
 // and cannot store quantization parameters.
 func (j *job) dequantize() error {
-	vocabulary, ok := j.target.(contract.Vocabulary)
+	vocabulary, ok := j.target.(driver.Vocabulary)
 	if !ok || vocabulary.Operators() != nil || j.to.Graph == nil || len(j.to.Graph.Nodes) == 0 || len(j.gaps) > 0 {
 		return nil
 	}
@@ -45,9 +44,9 @@ func (j *job) dequantize() error {
 		real[info.Name] = n.Outputs[0]
 		info.Quant = nil
 	}
-	contract.Walk(g, func(g *schema.Graph) {
+	g.Walk(func(g *schema.Graph) {
 		for _, n := range g.Nodes {
-			contract.Names(n.Inputs, contract.Renaming(real))
+			rename(n.Inputs, real)
 		}
 	})
 	g.Nodes = append(t.nodes, g.Nodes...)

@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/schema"
-	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/tensor/quant"
 )
 
@@ -37,6 +37,6 @@ func (j *job) these() string {
 // computes reports whether programs that read the target's format compute with its tensors by their types, and know no
 // conventions of names.
 func (j *job) computes() bool {
-	_, hasOperators := j.target.(contract.Vocabulary)
+	_, hasOperators := j.target.(driver.Vocabulary)
 	return hasOperators || j.o.To == "gguf"
 }

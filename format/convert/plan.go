@@ -8,7 +8,6 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/schema"
-	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/internal/lowbit"
 	"github.com/weightmap/weightmap/internal/work"
 	"github.com/weightmap/weightmap/tensor"
@@ -168,7 +167,7 @@ func (j *job) graph(m *format.Model, gone map[string]bool, names map[string]stri
 		delete(gone, v.Name) // the tensor was only its default value
 	}
 	lost, called := "", make(map[string]bool)
-	contract.Values(g, func(s *string) {
+	g.Values(func(s *string) {
 		if called[*s] = true; lost == "" && gone[*s] {
 			lost = *s
 		}
@@ -185,14 +184,29 @@ func (j *job) graph(m *format.Model, gone map[string]bool, names map[string]stri
 			return named(m, it.from.Name(), fmt.Errorf("%w: the graph calls another value %q, which is to be its new name", format.ErrSchema, it.to.Name))
 		}
 	}
-	contract.Values(g, contract.Renaming(names))
-	contract.Walk(g, func(g *schema.Graph) { contract.Names(g.Initializers, contract.Renaming(names)) })
+	g.Values(func(s *string) {
+		name, ok := names[*s]
+		if ok {
+			*s = name
+		}
+	})
+	g.Walk(func(g *schema.Graph) { rename(g.Initializers, names) })
 	return nil
+}
+
+// rename replaces the names in a list that have a new one.
+func rename(list []string, names map[string]string) {
+	for i, old := range list {
+		name, ok := names[old]
+		if ok {
+			list[i] = name
+		}
+	}
 }
 
 // forget removes tensors from the lists of declared ones.
 func forget(g *schema.Graph, gone map[string]bool) {
-	contract.Walk(g, func(g *schema.Graph) {
+	g.Walk(func(g *schema.Graph) {
 		g.Initializers = slices.DeleteFunc(g.Initializers, func(s string) bool { return gone[s] })
 	})
 }

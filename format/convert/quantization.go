@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/weightmap/weightmap/format/schema"
-	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -58,7 +57,7 @@ type role struct {
 // usesOf collects the roles of tensors in a graph and its nested graphs.
 func usesOf(g *schema.Graph, tensors map[string]*item) uses {
 	u := uses{}
-	contract.Walk(g, func(g *schema.Graph) {
+	g.Walk(func(g *schema.Graph) {
 		for i := range g.Nodes {
 			n := &g.Nodes[i]
 			for k, name := range n.Inputs {

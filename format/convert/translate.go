@@ -10,7 +10,6 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/schema"
-	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/internal/opsets"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
@@ -52,7 +51,7 @@ type translator struct {
 	graph    *schema.Graph // the source graph
 	items    []*item       // all tensors, old and new
 	format   string        // the target's
-	from, to []contract.Operator
+	from, to []driver.Operator
 	version  int64 // version of the source's ONNX operators
 
 	named map[string]*value
@@ -74,7 +73,7 @@ type value struct {
 // newTranslator returns a translator with copies of the graph and the items, which knows all their names.
 func newTranslator(p *schema.Schema, items []*item, target string) *translator {
 	t := &translator{plan: p, graph: p.Graph.Clone(), format: target, named: map[string]*value{}}
-	contract.Values(t.graph, func(s *string) { t.at(*s) })
+	t.graph.Values(func(s *string) { t.at(*s) })
 	for _, it := range items {
 		own := *it
 		t.items = append(t.items, &own)
@@ -150,8 +149,8 @@ func (t *translator) inputs() {
 
 // run translates the nodes. If there is nothing to translate, it leaves nodes and gaps empty.
 func (t *translator) run(source, target driver.Driver) {
-	from, known := source.(contract.Vocabulary)
-	to, ok := target.(contract.Vocabulary)
+	from, known := source.(driver.Vocabulary)
+	to, ok := target.(driver.Vocabulary)
 	if !ok {
 		if !hasGraphs(target) {
 			return // it refuses the graph
@@ -171,11 +170,12 @@ func (t *translator) run(source, target driver.Driver) {
 	t.version = operatorSet(t.plan)
 	for i := range t.graph.Nodes {
 		in := &t.graph.Nodes[i]
-		contract.Names(in.Inputs, func(s *string) {
-			if other := t.at(*s).alias; other != "" {
-				*s = other
+		for k, name := range in.Inputs {
+			other := t.at(name).alias
+			if other != "" {
+				in.Inputs[k] = other
 			}
-		})
+		}
 		list, err := []*node(nil), error(nil)
 		if t.from != nil {
 			list, err = t.read(in)
@@ -211,7 +211,7 @@ func (j *job) leaveOwn(m *format.Model, p *schema.Schema) {
 	}
 	keepsGraph := hasGraphs(j.target)
 	custom := false
-	contract.Walk(p.Graph, func(g *schema.Graph) {
+	p.Graph.Walk(func(g *schema.Graph) {
 		for _, n := range g.Nodes {
 			custom = custom || n.Domain != ""
 		}
@@ -263,7 +263,7 @@ func (t *translator) finish() {
 	g := t.graph
 	g.Nodes = t.nodes
 	used := map[string]bool{}
-	contract.Values(g, func(s *string) { used[*s] = true })
+	g.Values(func(s *string) { used[*s] = true })
 	gone := map[string]bool{}
 	t.items = slices.DeleteFunc(t.items, func(it *item) bool {
 		gone[it.to.Name] = t.at(it.to.Name).uses > 0 && !used[it.to.Name]

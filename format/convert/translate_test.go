@@ -14,8 +14,8 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/schema"
-	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -362,7 +362,7 @@ func TestDocumentedOperators(t *testing.T) {
 	for _, name := range format.Writable() {
 		c, err := format.Lookup(name)
 		expect.OK(t, err)
-		v, ok := c.Driver().(contract.Vocabulary)
+		v, ok := c.Driver().(driver.Vocabulary)
 		if !ok {
 			continue
 		}

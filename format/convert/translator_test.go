@@ -19,7 +19,6 @@ import (
 	_ "github.com/weightmap/weightmap/format/onnx"
 	_ "github.com/weightmap/weightmap/format/safetensors"
 	"github.com/weightmap/weightmap/format/schema"
-	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/opsets"
 	_ "github.com/weightmap/weightmap/mle"
@@ -45,13 +44,13 @@ type spoken struct{ silent }
 
 func (spoken) Describe() driver.Description { return driver.Description{Name: "spoken"} }
 
-func (spoken) Operators() []contract.Operator {
-	return []contract.Operator{
-		{Name: "convolution", ONNX: "Conv", Rank: 4, Inputs: 3, Attributes: []contract.Attribute{
+func (spoken) Operators() []driver.Operator {
+	return []driver.Operator{
+		{Name: "convolution", ONNX: "Conv", Rank: 4, Inputs: 3, Attributes: []driver.Attribute{
 			{ONNX: "pads", Names: []string{"top", "left", "bottom", "right"}, Value: int64(0), Default: []int64{0, 0, 0, 0}},
 			{ONNX: "group", Names: []string{"groups", "cardinality"}, Alias: true, Value: int64(0), Default: int64(1)},
 		}},
-		{Name: "dense", ONNX: "Gemm", Attributes: []contract.Attribute{{ONNX: "transB", Default: int64(0)}}},
+		{Name: "dense", ONNX: "Gemm", Attributes: []driver.Attribute{{ONNX: "transB", Default: int64(0)}}},
 		{Name: "strange", ONNX: "NoSuchOperator"},
 	}
 }
@@ -59,7 +58,7 @@ func (spoken) Operators() []contract.Operator {
 // own is one whose graphs are in ONNX's operators.
 type own struct{ silent }
 
-func (own) Operators() []contract.Operator { return nil }
+func (own) Operators() []driver.Operator { return nil }
 
 // vocabularyPlan has a convolution of an image, with padding.
 func vocabularyPlan(t *testing.T, op string, attrs ...schema.Attribute) (*schema.Schema, []*item) {
@@ -165,11 +164,11 @@ func TestVerify(t *testing.T) {
 // TestRandomGraphs: graphs that make no sense are translated or refused, never a panic, and what is translated
 // has no loose ends.
 func TestRandomGraphs(t *testing.T) {
-	drivers, vocabularies := map[string]driver.Driver{}, map[string][]contract.Operator{}
+	drivers, vocabularies := map[string]driver.Driver{}, map[string][]driver.Operator{}
 	for _, name := range []string{"onnx", "mobi", "mle"} {
 		c, err := format.Lookup(name)
 		expect.OK(t, err)
-		drivers[name], vocabularies[name] = c.Driver(), c.Driver().(contract.Vocabulary).Operators()
+		drivers[name], vocabularies[name] = c.Driver(), c.Driver().(driver.Vocabulary).Operators()
 	}
 	translated := map[string]int{}
 	seeds, enough := uint64(20000), 50
@@ -221,7 +220,7 @@ func TestRandomGraphs(t *testing.T) {
 }
 
 // randomGraph makes a graph of a few nodes over a few tensors; no two values have the same name.
-func randomGraph(t *testing.T, r *rand.Rand, ops []contract.Operator) (*schema.Schema, []*item) {
+func randomGraph(t *testing.T, r *rand.Rand, ops []driver.Operator) (*schema.Schema, []*item) {
 	numbers := []int64{0, 1, 1, 1, 2, 3, -1, 4, 8, -2, 64, math.MaxInt64, math.MinInt64, math.MaxInt32 + 1}
 	number := func() int64 { return numbers[r.IntN(len(numbers))] }
 	list := func() []int64 {

@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/schema"
-	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -145,7 +145,7 @@ func neutral(v any) any {
 
 // read reads a node in the operators of the source's format.
 func (t *translator) read(in *schema.Node) ([]*node, error) {
-	at := slices.IndexFunc(t.from, func(o contract.Operator) bool { return o.Name == in.Op })
+	at := slices.IndexFunc(t.from, func(o driver.Operator) bool { return o.Name == in.Op })
 	if at < 0 || in.Domain != "" {
 		return nil, unsupported("its meaning is not known to other formats")
 	}
@@ -198,7 +198,7 @@ func (t *translator) read(in *schema.Node) ([]*node, error) {
 }
 
 // quantizes refuses an attribute that is not a quantization parameter of an input whose tensor has it too.
-func (t *translator) quantizes(o *contract.Operator, attribute string, n *node) error {
+func (t *translator) quantizes(o *driver.Operator, attribute string, n *node) error {
 	input, ok := 0, false
 	if o.Quantizes != nil {
 		input, ok = o.Quantizes(attribute)
@@ -215,7 +215,7 @@ func (t *translator) quantizes(o *contract.Operator, attribute string, n *node) 
 }
 
 // take removes an attribute from those of a node, and returns it in ONNX's form, or its default.
-func take(attrs map[string]any, a *contract.Attribute) (any, error) {
+func take(attrs map[string]any, a *driver.Attribute) (any, error) {
 	var list []int64
 	def, _ := a.Default.([]int64)
 	for i, name := range a.Names {
@@ -241,10 +241,10 @@ func take(attrs map[string]any, a *contract.Attribute) (any, error) {
 }
 
 // spread reports whether each number of a list is an attribute.
-func spread(a *contract.Attribute) bool { return len(a.Names) > 1 && !a.Alias }
+func spread(a *driver.Attribute) bool { return len(a.Names) > 1 && !a.Alias }
 
 // express converts a node to an operator of the target's format.
-func (t *translator) express(o *contract.Operator, n *node, in []dims) (schema.Node, error) {
+func (t *translator) express(o *driver.Operator, n *node, in []dims) (schema.Node, error) {
 	out := schema.Node{Name: n.name, Op: o.Name, Inputs: n.in, Outputs: n.out}
 	if err := fits(o, n, in); err != nil {
 		return out, err
@@ -277,7 +277,7 @@ func (t *translator) express(o *contract.Operator, n *node, in []dims) (schema.N
 }
 
 // fits checks a node's inputs and its shape against an operator's requirements.
-func fits(o *contract.Operator, n *node, in []dims) error {
+func fits(o *driver.Operator, n *node, in []dims) error {
 	rank, group, shape, weights := len(in[0]), n.integer("group"), n.list("shape"), dims(nil)
 	if kernel := n.list("kernel_shape"); in[0] == nil && kernel != nil {
 		rank = len(kernel) + 2
@@ -304,7 +304,7 @@ func fits(o *contract.Operator, n *node, in []dims) error {
 }
 
 // written converts an attribute to the target's format.
-func written(a *contract.Attribute, v any) (out []schema.Attribute, err error) {
+func written(a *driver.Attribute, v any) (out []schema.Attribute, err error) {
 	list, _ := v.([]int64)
 	if half := len(list) / 2; a.Symmetric {
 		if !slices.Equal(list[:half], list[half:]) {
@@ -339,7 +339,7 @@ func written(a *contract.Attribute, v any) (out []schema.Attribute, err error) {
 }
 
 // fillUp adds a bias of zeros if the operator needs a bias.
-func (t *translator) fillUp(out *schema.Node, o *contract.Operator, n *node, in []dims) error {
+func (t *translator) fillUp(out *schema.Node, o *driver.Operator, n *node, in []dims) error {
 	if len(n.in) >= o.Inputs {
 		return nil
 	}

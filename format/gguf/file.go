@@ -3,7 +3,6 @@ package gguf
 import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/schema"
-	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
@@ -22,16 +21,23 @@ type File struct {
 
 // Open maps the file at path and reads its structure. If the file is the first part of
 // a split model, Open opens the other parts too. Nil options work.
-func Open(path string, o *format.Options) (*File, error) { return file(codec.Open(path, o)) }
+func Open(path string, o *format.Options) (*File, error) {
+	m, err := codec.Open(path, o)
+	if err != nil {
+		return nil, err
+	}
+	return &File{m, codec.Own(m).(*parsed)}, nil
+}
 
 // From returns m as a File: one that was opened from memory (format.OpenBytes), a reader or a descriptor,
 // for example. It reports false if m has another format.
-func From(m *format.Model) (*File, bool) { return contract.FileOf[*File](codec.Own(m), m) }
-
-var file = contract.Opened(From)
-
-// File implements the interface of contract.FileOf.
-func (f *parsed) File(m *format.Model) *File { return &File{m, f} }
+func From(m *format.Model) (*File, bool) {
+	f, ok := codec.Own(m).(*parsed)
+	if !ok {
+		return nil, false
+	}
+	return &File{m, f}, true
+}
 
 // Typed returns the metadata with the types in the file: uint8 to uint64, int8 to
 // int32, [Int64], float32, [Float64], bool, string, and for arrays slices of uint8 to

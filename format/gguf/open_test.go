@@ -9,8 +9,17 @@ import (
 
 // The functions of package format, for files of this format.
 
-func openBytes(b []byte, o *format.Options) (*File, error) { return file(codec.OpenBytes(b, o)) }
+func openBytes(b []byte, o *format.Options) (*File, error) { return opened(codec.OpenBytes(b, o)) }
 
 func newWriter(w io.Writer, p *schema.Schema, o *format.WriteOptions) (*format.Writer, error) {
 	return codec.NewWriter(w, p, o)
+}
+
+// opened returns a model that was opened as a File.
+func opened(m *format.Model, err error) (*File, error) {
+	if err != nil {
+		return nil, err
+	}
+	f, _ := From(m)
+	return f, nil
 }

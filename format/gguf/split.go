@@ -12,7 +12,6 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/schema"
-	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/internal/shardname"
 	"github.com/weightmap/weightmap/internal/wire"
 )
@@ -148,17 +147,17 @@ func (f *parsed) checkTotal() error {
 	return nil
 }
 
-// Places implements contract.Splitter with the names of gguf-split. path may be that of a part.
-func (fileFormat) Places(path string) contract.Places {
+// Places implements driver.Splitter with the names of gguf-split. path may be that of a part.
+func (fileFormat) Places(path string) driver.Places {
 	dir, base := filepath.Split(path)
 	stem, _, _, ok := shardname.Split(base, extension)
 	if ok {
-		return contract.Places{Stem: dir + stem}
+		return driver.Places{Stem: dir + stem}
 	}
-	return contract.Places{File: path, Stem: strings.TrimSuffix(path, extension)}
+	return driver.Places{File: path, Stem: strings.TrimSuffix(path, extension)}
 }
 
-// Split implements contract.Splitter, with metadata as gguf-split has it: the first part has that of the model, and all
+// Split implements driver.Splitter, with metadata as gguf-split has it: the first part has that of the model, and all
 // say which part they are.
 func (fileFormat) Split(parts []*schema.Schema) {
 	meta := slices.DeleteFunc(parts[0].Metadata, func(e schema.Entry) bool { return isSplitKey(e.Key) })
@@ -174,10 +173,10 @@ func (fileFormat) Split(parts []*schema.Schema) {
 	}
 }
 
-// Index implements contract.Splitter. The format has none.
+// Index implements driver.Splitter. The format has none.
 func (fileFormat) Index([]*schema.Schema, []string) ([]byte, error) {
 	return nil, format.ErrUnsupported
 }
 
-// Listed implements contract.Splitter.
+// Listed implements driver.Splitter.
 func (fileFormat) Listed([]byte) ([]string, error) { return nil, format.ErrUnsupported }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/internal/opsets"
 	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/tensor"
@@ -23,16 +22,22 @@ type File struct{ *format.Model }
 
 // Open maps the file at path and reads its structure. Files of external data are mapped
 // on first use. Nil options work.
-func Open(path string, o *format.Options) (*File, error) { return file(codec.Open(path, o)) }
+func Open(path string, o *format.Options) (*File, error) {
+	m, err := codec.Open(path, o)
+	if err != nil {
+		return nil, err
+	}
+	return &File{m}, nil
+}
 
 // From returns m as a File: one that was opened from memory (format.OpenBytes), a reader or a descriptor,
 // for example. It reports false if m has another format.
-func From(m *format.Model) (*File, bool) { return contract.FileOf[*File](codec.Own(m), m) }
-
-var file = contract.Opened(From)
-
-// File implements the interface of contract.FileOf.
-func (*parsed) File(m *format.Model) *File { return &File{m} }
+func From(m *format.Model) (*File, bool) {
+	if codec.Own(m) == nil {
+		return nil, false
+	}
+	return &File{m}, true
+}
 
 // OperatorSet is a set of operators, and its version, that a graph uses.
 //

@@ -6,7 +6,6 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/schema"
-	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/internal/opsets"
 	"github.com/weightmap/weightmap/internal/textmeta"
 )
@@ -57,7 +56,8 @@ func graphLosses(p *schema.Schema, l *schema.LossList) {
 func operatorLosses(g *schema.Graph, l *schema.LossList) {
 	for i := range g.Nodes {
 		op := ""
-		contract.Walk(&schema.Graph{Nodes: g.Nodes[i : i+1]}, func(g *schema.Graph) {
+		inner := &schema.Graph{Nodes: g.Nodes[i : i+1]}
+		inner.Walk(func(g *schema.Graph) {
 			for _, n := range g.Nodes {
 				if op == "" && isOwn(n.Domain) && !opsets.Known(n.Op) {
 					op = n.Op

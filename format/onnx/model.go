@@ -11,7 +11,6 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/schema"
-	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/internal/onnxgraph"
 	"github.com/weightmap/weightmap/internal/opsets"
 	"github.com/weightmap/weightmap/internal/protobuf"
@@ -130,7 +129,7 @@ func (h *header) plan(p *schema.Schema) {
 		h.fields[irVersion] = v
 	}
 	domains := map[string]bool{}
-	contract.Walk(p.Graph, func(g *schema.Graph) {
+	p.Graph.Walk(func(g *schema.Graph) {
 		for _, n := range g.Nodes {
 			domains[n.Domain] = true
 		}

@@ -8,7 +8,6 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/schema"
-	"github.com/weightmap/weightmap/internal/contract"
 )
 
 // fileFormat is the driver, with the options that only this format has.
@@ -45,8 +44,8 @@ func (d fileFormat) Layout(p *schema.Schema, o *driver.WriteOptions) (*driver.La
 	return &driver.Layout{Encode: start, External: w.ext}, nil
 }
 
-// Operators implements contract.Vocabulary: the operators are ONNX's own.
-func (fileFormat) Operators() []contract.Operator { return nil }
+// Operators implements driver.Vocabulary: the operators are ONNX's own.
+func (fileFormat) Operators() []driver.Operator { return nil }
 
 // Configure implements driver.Configurable.
 func (d fileFormat) Configure(own any, s *driver.Storage) (driver.Driver, error) {

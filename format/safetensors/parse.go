@@ -59,7 +59,7 @@ func merge(all []schema.Metadata, out *driver.Parsed) {
 	}
 }
 
-// ParseParts implements contract.PartsParser.
+// ParseParts implements driver.PartsParser.
 func (fileFormat) ParseParts(d driver.Dir, names []string, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
 	x.Version = "1"
 	join := shards.Model{Format: formatName, Open: parseShard}

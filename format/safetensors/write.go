@@ -12,7 +12,6 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/schema"
-	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/internal/jsontext"
 	"github.com/weightmap/weightmap/internal/shards"
 	"github.com/weightmap/weightmap/internal/textmeta"
@@ -127,16 +126,16 @@ func nameOf(p *schema.Schema, i int) string {
 	return name
 }
 
-// Places implements contract.Splitter with the names of the Hugging Face Hub.
-func (fileFormat) Places(path string) contract.Places {
+// Places implements driver.Splitter with the names of the Hugging Face Hub.
+func (fileFormat) Places(path string) driver.Places {
 	file := strings.TrimSuffix(path, indexEnd)
-	return contract.Places{File: file, Index: file + indexEnd, Stem: strings.TrimSuffix(file, extension)}
+	return driver.Places{File: file, Index: file + indexEnd, Stem: strings.TrimSuffix(file, extension)}
 }
 
-// Split implements contract.Splitter. Every shard has all metadata.
+// Split implements driver.Splitter. Every shard has all metadata.
 func (fileFormat) Split([]*schema.Schema) {}
 
-// Index implements contract.Splitter.
+// Index implements driver.Splitter.
 func (fileFormat) Index(parts []*schema.Schema, names []string) ([]byte, error) {
 	total := int64(0)
 	entries := jsontext.Writer{}
@@ -159,7 +158,7 @@ func (fileFormat) Index(parts []*schema.Schema, names []string) ([]byte, error) 
 	return fmt.Appendf(nil, "{\n  \"metadata\": {\n    \"total_size\": %d\n  },\n  \"weight_map\": {%s\n  }\n}\n", total, text), nil
 }
 
-// Listed implements contract.Splitter.
+// Listed implements driver.Splitter.
 func (fileFormat) Listed(index []byte) ([]string, error) {
 	m, err := shards.Parse(formatName, index, nil)
 	if err != nil {

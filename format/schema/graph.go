@@ -46,6 +46,48 @@ func (g *Graph) Clone() *Graph {
 	return &c
 }
 
+// Walk calls f with the graph, then with the graphs in its nodes' attributes. The graph may be nil.
+func (g *Graph) Walk(f func(*Graph)) {
+	if g == nil {
+		return
+	}
+	f(g)
+	for _, n := range g.Nodes {
+		for _, a := range n.Attributes {
+			switch v := a.Value.(type) {
+			case *Graph:
+				v.Walk(f)
+			case []*Graph:
+				for _, g := range v {
+					g.Walk(f)
+				}
+			}
+		}
+	}
+}
+
+// Values calls f with the name of every value that nodes and graph inputs and outputs refer to, including those in
+// nested graphs. f may change the name.
+func (g *Graph) Values(f func(name *string)) {
+	g.Walk(func(g *Graph) {
+		for i := range g.Inputs {
+			f(&g.Inputs[i].Name)
+		}
+		for i := range g.Outputs {
+			f(&g.Outputs[i].Name)
+		}
+		for i := range g.Nodes {
+			n := &g.Nodes[i]
+			for k := range n.Inputs {
+				f(&n.Inputs[k])
+			}
+			for k := range n.Outputs {
+				f(&n.Outputs[k])
+			}
+		}
+	})
+}
+
 // ValueInfo describes a value that enters or leaves a graph.
 type ValueInfo struct {
 	Name  string

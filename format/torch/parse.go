@@ -71,7 +71,7 @@ func parseIndex(m *zip.Tensors, src driver.Source, o *driver.Options, out *drive
 	return nil
 }
 
-// ParseParts implements contract.PartsParser.
+// ParseParts implements driver.PartsParser.
 func (driverOf) ParseParts(d driver.Dir, names []string, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
 	m := &zip.Tensors{Index: x, Memory: o.Memory}
 	join, files := joining(m)

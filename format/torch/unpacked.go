@@ -8,7 +8,6 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/internal/pickle"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/internal/zip"
@@ -20,9 +19,9 @@ type folder struct {
 	stores string // the directory of the storages of a pickle
 }
 
-var _ contract.FolderParser = driverOf{}
+var _ driver.FolderParser = driverOf{}
 
-// ParseFolder implements contract.FolderParser.
+// ParseFolder implements driver.FolderParser.
 func (driverOf) ParseFolder(d driver.Dir, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
 	m := &zip.Tensors{Index: x, Memory: o.Memory}
 	r := &reading{m: m, o: o, x: x, holder: -1, folder: &folder{dir: d}}

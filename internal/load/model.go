@@ -12,7 +12,6 @@ import (
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/schema"
-	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/internal/fault"
 	"github.com/weightmap/weightmap/internal/foreign"
 	"github.com/weightmap/weightmap/internal/memory"
@@ -120,12 +119,12 @@ func parserOf(c *Config) func(driver.Dir, *driver.Index, *driver.Options) (*driv
 		switch p := c.Driver.(type) {
 		case driver.DirParser:
 			return p.ParseDir
-		case contract.FolderParser:
+		case driver.FolderParser:
 			return p.ParseFolder
 		}
 		return nil
 	}
-	p, ok := c.Driver.(contract.PartsParser)
+	p, ok := c.Driver.(driver.PartsParser)
 	if !ok {
 		return nil
 	}

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/schema"
-	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/internal/disk"
 	"github.com/weightmap/weightmap/internal/shardname"
 	"github.com/weightmap/weightmap/tensor"
@@ -16,15 +16,15 @@ import (
 
 // index implements disk.Index with the names of shards.
 type index struct {
-	driver    contract.Splitter
-	places    contract.Places
+	driver    driver.Splitter
+	places    driver.Places
 	dir, stem string // of the parts
 	extension string
 	plans     []*schema.Schema // of the parts; none for a model in one file
 	names     []string         // of the parts, once they are written
 }
 
-func newIndex(d contract.Splitter, extension, path string) *index {
+func newIndex(d driver.Splitter, extension, path string) *index {
 	x := &index{driver: d, places: d.Places(path), extension: extension}
 	x.dir = filepath.Dir(x.places.Stem)
 	x.stem = filepath.Base(x.places.Stem)

@@ -8,7 +8,6 @@ import (
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/schema"
-	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/internal/disk"
 )
 
@@ -42,7 +41,7 @@ const maxShards = 1<<16 - 1
 
 // createShards assigns the tensors of the schema to shards.
 func (w *Writer) createShards() error {
-	d, ok := w.driver.(contract.Splitter)
+	d, ok := w.driver.(driver.Splitter)
 	if !ok {
 		return driver.OptionError(w.format, "MaxShard", "the format is not split into several files")
 	}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/schema"
-	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/internal/disk"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
@@ -32,8 +31,8 @@ func newInShards() *inShards {
 	}}}
 }
 
-func (d *inShards) Places(path string) contract.Places {
-	return contract.Places{File: path, Index: path + ".index.json", Stem: strings.TrimSuffix(path, ".toy")}
+func (d *inShards) Places(path string) driver.Places {
+	return driver.Places{File: path, Index: path + ".index.json", Stem: strings.TrimSuffix(path, ".toy")}
 }
 
 func (d *inShards) Split([]*schema.Schema) {}

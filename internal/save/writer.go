@@ -18,7 +18,6 @@ import (
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/schema"
-	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/internal/disk"
 	"github.com/weightmap/weightmap/internal/target"
 	"github.com/weightmap/weightmap/internal/wire"
@@ -89,7 +88,7 @@ func (w *Writer) create() error {
 	if w.layout.External != nil {
 		return w.createExternal()
 	}
-	if d, ok := w.driver.(contract.Splitter); ok {
+	if d, ok := w.driver.(driver.Splitter); ok {
 		x := newIndex(d, w.driver.Describe().Extensions[0], w.o.Path)
 		if x.places.File == w.o.Path {
 			return w.createAlone(x)

@@ -1,13 +1,10 @@
-package contract
+package driver
 
-import (
-	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/format/schema"
-)
+import "github.com/weightmap/weightmap/format/schema"
 
-// Splitter is a driver.Layouter that can spread a model over several files. It does not touch the disk.
+// Splitter is a Layouter that can spread a model over several files. It does not touch the disk.
 type Splitter interface {
-	driver.Layouter
+	Layouter
 	// Places returns the paths of a model that is written to path.
 	Places(path string) Places
 	// Split completes the metadata of the parts of a schema, of which there are several.
@@ -29,16 +26,16 @@ type Places struct {
 	Stem string
 }
 
-// PartsParser is a driver.Driver that can read the parts of a model that no index lists.
+// PartsParser is a Driver that can read the parts of a model that no index lists.
 type PartsParser interface {
-	driver.Driver
+	Driver
 	// ParseParts is Parse for all these files of a directory.
-	ParseParts(d driver.Dir, names []string, x *driver.Index, o *driver.Options) (*driver.Parsed, error)
+	ParseParts(d Dir, names []string, x *Index, o *Options) (*Parsed, error)
 }
 
-// FolderParser is a driver.Driver that can read a directory into which an archive of its format was unpacked.
+// FolderParser is a Driver that can read a directory into which an archive of its format was unpacked.
 type FolderParser interface {
-	driver.Driver
+	Driver
 	// ParseFolder is Parse for such a directory.
-	ParseFolder(d driver.Dir, x *driver.Index, o *driver.Options) (*driver.Parsed, error)
+	ParseFolder(d Dir, x *Index, o *Options) (*Parsed, error)
 }

@@ -1,10 +1,4 @@
-// Package contract defines what drivers of this module implement beyond package driver: operators that package
-// convert translates by way of ONNX, models in several files, and the File of a format.
-package contract
-
-import (
-	"github.com/weightmap/weightmap/format/schema"
-)
+package driver
 
 // Vocabulary is a driver.Driver that defines the operators of its graphs, so that graphs can be
 // translated to and from other formats. Graphs of a format without a Vocabulary can only be
@@ -39,26 +33,6 @@ type Operator struct {
 	Quantizes func(attribute string) (input int, ok bool)
 }
 
-// Walk calls f with a graph, then with the graphs in its nodes' attributes. A graph may be nil.
-func Walk(g *schema.Graph, f func(*schema.Graph)) {
-	if g == nil {
-		return
-	}
-	f(g)
-	for _, n := range g.Nodes {
-		for _, a := range n.Attributes {
-			switch v := a.Value.(type) {
-			case *schema.Graph:
-				Walk(v, f)
-			case []*schema.Graph:
-				for _, g := range v {
-					Walk(g, f)
-				}
-			}
-		}
-	}
-}
-
 // Attribute is an attribute of an Operator. ONNX attributes that an Operator neither
 // has nor implies have their defaults.
 type Attribute struct {
@@ -79,36 +53,4 @@ type Attribute struct {
 	// ONNX, of Symmetric lists the half. A string is the name of the ONNX attribute whose value applies.
 	// Nil means that the ONNX node lacks the attribute too.
 	Default any
-}
-
-// Names calls f with each name of a list.
-func Names(list []string, f func(*string)) {
-	for i := range list {
-		f(&list[i])
-	}
-}
-
-// Values calls f with the name of every value that nodes and graph inputs and outputs refer to,
-// including those in nested graphs.
-func Values(g *schema.Graph, f func(*string)) {
-	Walk(g, func(g *schema.Graph) {
-		for _, values := range [][]schema.ValueInfo{g.Inputs, g.Outputs} {
-			for i := range values {
-				f(&values[i].Name)
-			}
-		}
-		for _, n := range g.Nodes {
-			Names(n.Inputs, f)
-			Names(n.Outputs, f)
-		}
-	})
-}
-
-// Renaming returns a function for Values and Names that renames what names has a new name for.
-func Renaming(names map[string]string) func(*string) {
-	return func(s *string) {
-		if name, ok := names[*s]; ok {
-			*s = name
-		}
-	}
 }
