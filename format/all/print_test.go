@@ -49,7 +49,7 @@ var printed = []any{
 	convert.Options{}, convert.Report{}, convert.Stats{}, convert.Stayed{},
 	driver.Check(1), driver.Options{}, schema.Signature{}, driver.SignatureState(1),
 	formattest.Config{}, formattest.File{}, formattest.SchemaOptions{}, formattest.Range{}, formattest.Sample{},
-	&gguf.File{}, gguf.Float64(1), gguf.Int64(1), &onnx.File{}, onnx.WriteOptions{}, onnx.OperatorSet{},
+	&gguf.File{}, gguf.FileType(1), gguf.Float64(1), gguf.Int64(1), &onnx.File{}, onnx.WriteOptions{}, onnx.OperatorSet{},
 	reload.Event{}, reload.EventKind(1), &reload.Handle{}, &reload.Lease{}, reload.Options{}, reload.Stats{},
 	&mobile.Canceler{}, &mobile.Model{}, &mobile.Options{}, &mobile.Pin{}, &mobile.Report{}, &mobile.Tensor{},
 	schema.Attribute{}, schema.Dim{}, schema.Entry{}, schema.Graph{}, schema.Loss{}, &schema.LossError{}, schema.LossKind(""), schema.LossList{}, schema.Metadata{}, schema.Native{}, schema.NativeKind{},

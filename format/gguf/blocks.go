@@ -22,7 +22,7 @@ func blocks(name string, elems, bytes int64, decode func(dst []float32, src []by
 			return nil
 		}
 	}
-	return elementType{encoding: e}
+	return elementType{name: name, encoding: e}
 }
 
 // eachBlock describes a type by a function that decodes one block.

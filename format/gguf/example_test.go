@@ -72,3 +72,29 @@ func Example() {
 	// general.quantization_version uint32 2
 	// blk.0.ffn_up.weight Q8_0 [2, 32] 68 bytes, the first is 0.99993896
 }
+
+// The types of tensors as ggml names them, and the type of the file as programs show it.
+func ExampleTypeName() {
+	plan := &schema.Schema{
+		Metadata: schema.Metadata{{Key: "general.file_type", Value: uint32(15)}},
+		Tensors:  []tensor.Info{{Name: "output.weight", Encoding: gguf.Q8_0(), Shape: tensor.Shape{2, 32}}},
+	}
+	name, err := gguf.TypeName(plan.Tensors[0])
+	if err != nil {
+		log.Fatal(err)
+	}
+	_, encoding, err := gguf.ParseType("q4_K")
+	if err != nil {
+		log.Fatal(err)
+	}
+	number, err := plan.Metadata.Int64("general.file_type")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(name, encoding.BlockBytes, gguf.FileType(number))
+	f, err := gguf.ParseFileType("Q4_K_M")
+	fmt.Println(uint32(f), err)
+	// Output:
+	// Q8_0 144 Q4_K_M
+	// 15 <nil>
+}

@@ -61,6 +61,7 @@ var valueSizes = [numValueTypes]uint64{1, 1, 2, 2, 4, 4, 4, 1, 8, 12, 8, 8, 8}
 
 // elementType is a type of tensor elements: a dtype, or an encoding.
 type elementType struct {
+	name     string // in ggml_type
 	dtype    tensor.DType
 	encoding *tensor.Encoding
 }
@@ -68,8 +69,8 @@ type elementType struct {
 // elementTypes are the types that are known, by their code. Block sizes are
 // those of the reference implementation.
 var elementTypes = [...]elementType{
-	0:  {dtype: tensor.Float32},
-	1:  {dtype: tensor.Float16},
+	0:  {name: "F32", dtype: tensor.Float32},
+	1:  {name: "F16", dtype: tensor.Float16},
 	2:  blocks("Q4_0", 32, 18, decodeQ4_0),
 	3:  blocks("Q4_1", 32, 20, decodeQ4_1),
 	4:  unsized("Q4_2"), // removed before the format had versions
@@ -92,13 +93,13 @@ var elementTypes = [...]elementType{
 	21: eachBlock("IQ3_S", 256, 110, decodeIQ3S),
 	22: eachBlock("IQ2_S", 256, 82, decodeIQ2S),
 	23: blocks("IQ4_XS", 256, 136, decodeIQ4XS),
-	24: {dtype: tensor.Int8},
-	25: {dtype: tensor.Int16},
-	26: {dtype: tensor.Int32},
-	27: {dtype: tensor.Int64},
-	28: {dtype: tensor.Float64},
+	24: {name: "I8", dtype: tensor.Int8},
+	25: {name: "I16", dtype: tensor.Int16},
+	26: {name: "I32", dtype: tensor.Int32},
+	27: {name: "I64", dtype: tensor.Int64},
+	28: {name: "F64", dtype: tensor.Float64},
 	29: eachBlock("IQ1_M", 256, 56, decodeIQ1M),
-	30: {dtype: tensor.BFloat16},
+	30: {name: "BF16", dtype: tensor.BFloat16},
 	31: blocks("Q4_0_4_4", 32, 18, nil),
 	32: blocks("Q4_0_4_8", 32, 18, nil),
 	33: blocks("Q4_0_8_8", 32, 18, nil),
@@ -117,7 +118,7 @@ const codeQ8_0 = 8
 
 // unsized is a type whose block size is not known: no other format has it.
 func unsized(name string) elementType {
-	return elementType{encoding: &tensor.Encoding{Name: name, Format: formatName}}
+	return elementType{name: name, encoding: &tensor.Encoding{Name: name, Format: formatName}}
 }
 
 // typeOf returns the type with a code. Codes without a meaning here are types, too.
@@ -141,22 +142,24 @@ func (e elementType) bytes(s tensor.Shape) (int64, error) {
 	return (&tensor.Info{DType: e.dtype, Encoding: e.encoding, Shape: s}).ByteSize()
 }
 
+// isOf reports whether e is the type of a tensor's elements.
+func (e elementType) isOf(t *tensor.Info) bool {
+	a, b := e.encoding, t.Encoding
+	if a == nil || b == nil {
+		return a == b && e.dtype == t.DType
+	}
+	return a.Name == b.Name && a.Format == b.Format && a.BlockElems == b.BlockElems && a.BlockBytes == b.BlockBytes
+}
+
 // codeOf returns the code of a tensor's elements; ok is false for what the format has no code for. Those of
 // unknown size have as many bytes as there are up to the next tensor.
 func codeOf(t *tensor.Info) (code uint32, ok bool) {
-	has := func(e elementType) bool {
-		a, b := e.encoding, t.Encoding
-		if a == nil || b == nil {
-			return a == b && e.dtype == t.DType
-		}
-		return a.Name == b.Name && a.Format == b.Format && a.BlockElems == b.BlockElems && a.BlockBytes == b.BlockBytes
-	}
-	code = uint32(max(0, slices.IndexFunc(elementTypes[:], has)))
+	code = uint32(max(0, slices.IndexFunc(elementTypes[:], func(e elementType) bool { return e.isOf(t) })))
 	if number, unknown := strings.CutPrefix(t.TypeName(), unknownPrefix); unknown {
 		n, _ := strconv.ParseUint(number, 10, 32)
 		code = uint32(n)
 	}
 	e := typeOf(code)
 	elems, err := t.Shape.Elems()
-	return code, has(e) && (e.sized() || err == nil && (elems == 0) == (t.Size == 0))
+	return code, e.isOf(t) && (e.sized() || err == nil && (elems == 0) == (t.Size == 0))
 }

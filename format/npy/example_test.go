@@ -69,3 +69,14 @@ func ExampleCreateArchive() {
 	fmt.Println(m.Format(), m.At(0), m.At(0).ZeroCopy())
 	// Output: npz "mask" bool [2] true
 }
+
+// The descr of element types, in both directions.
+func ExampleTypeName() {
+	name, err := npy.TypeName(tensor.Info{DType: tensor.Float32})
+	fmt.Println(name, err)
+	dtype, _, err := npy.ParseType("<i8")
+	fmt.Println(dtype, err)
+	// Output:
+	// <f4 <nil>
+	// int64 <nil>
+}

@@ -67,3 +67,14 @@ func ExampleFile_Strings() {
 	fmt.Println(f.Strings("labels"))
 	// Output: [cat dog] <nil>
 }
+
+// The names of TensorProto.DataType, in both directions.
+func ExampleTypeName() {
+	name, err := onnx.TypeName(tensor.Info{DType: tensor.Float16})
+	fmt.Println(name, err)
+	dtype, _, err := onnx.ParseType("DOUBLE")
+	fmt.Println(dtype, err)
+	// Output:
+	// FLOAT16 <nil>
+	// float64 <nil>
+}

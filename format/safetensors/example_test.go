@@ -54,3 +54,20 @@ func ExampleCreate() {
 	// model-00002-of-00002.safetensors
 	// 2 tensors
 }
+
+// The names that headers have for element types, in both directions.
+func ExampleParseType() {
+	dtype, _, err := safetensors.ParseType("BF16")
+	fmt.Println(dtype, err)
+	_, encoding, err := safetensors.ParseType("F8_E8M0") // no DType: scales of blocks
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(encoding.Name, encoding.BlockBytes)
+	name, err := safetensors.TypeName(tensor.Info{DType: tensor.Float16})
+	fmt.Println(name, err)
+	// Output:
+	// bfloat16 <nil>
+	// F8_E8M0 1
+	// F16 <nil>
+}

@@ -68,15 +68,27 @@ func named[N string | []byte](name N) int {
 	return -1
 }
 
-// rankOf returns the index of a tensor's type in dtypes, or -1.
-func rankOf(t *tensor.Info) int {
-	elems, _ := t.Shape.Elems()
+// typeOf returns the index of a tensor's type in dtypes, or -1.
+func typeOf(t *tensor.Info) int {
 	return slices.IndexFunc(dtypes[:], func(d dtype) bool {
 		if t.Encoding != nil {
-			return d.enc != nil && lowbit.Type(d.name) == lowbit.Type(t.Encoding.Name) && elems%d.enc.BlockElems == 0
+			return d.enc != nil && lowbit.Type(d.name) == lowbit.Type(t.Encoding.Name)
 		}
 		return d.enc == nil && d.dtype == t.DType
 	})
+}
+
+// rankOf is typeOf for a tensor of whole bytes.
+func rankOf(t *tensor.Info) int {
+	i := typeOf(t)
+	if i < 0 || dtypes[i].enc == nil {
+		return i
+	}
+	elems, _ := t.Shape.Elems()
+	if elems%dtypes[i].enc.BlockElems != 0 {
+		return -1
+	}
+	return i
 }
 
 // isListed reports whether a tensor was read from a file and its dtype is not in the reference.
