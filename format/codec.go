@@ -7,7 +7,6 @@ import (
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/schema"
-	"github.com/weightmap/weightmap/internal/save"
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
@@ -75,9 +74,5 @@ func (c Codec) write(path string, out io.Writer, p *schema.Schema, opts *WriteOp
 	if err != nil {
 		return nil, wire.Explain(err, c.Name(), path)
 	}
-	w, err := save.New(d, out, p, o)
-	if err != nil {
-		return nil, err
-	}
-	return &Writer{w}, nil
+	return newWriter(d, out, p, o)
 }

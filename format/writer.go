@@ -1,13 +1,25 @@
 package format
 
 import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
 	"io"
-	"iter"
+	"io/fs"
 	"slices"
+	"sync"
 
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/schema"
-	"github.com/weightmap/weightmap/internal/memory"
-	"github.com/weightmap/weightmap/internal/save"
+	"github.com/weightmap/weightmap/internal/disk"
+	"github.com/weightmap/weightmap/internal/target"
+	"github.com/weightmap/weightmap/internal/wire"
+	"github.com/weightmap/weightmap/internal/work"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -16,89 +28,390 @@ import (
 //
 // A Writer is safe for concurrent use, but its calls wait for each other. A reader of WriteTensor, or
 // WriteOptions.Progress, must therefore not call the Writer; it may cancel the context.
-type Writer struct{ w *save.Writer }
+type Writer struct {
+	driver driver.Driver
+	o      *driver.WriteOptions // validated
+	format string
+	layout *driver.Layout  // nil for shards
+	enc    driver.Encoder  // nil once released
+	paths  func() []string // being written, nil without a path
+	commit func() error    // completes the target after the encoder; nil if that does it
+	abort  func()          // removes the target unless it is complete; nil if there is nothing to remove
+
+	mu       sync.Mutex
+	plan     *schema.Schema
+	index    driver.Index // of the schema, by name
+	written  []bool
+	next     int          // the tensor behind the last one written
+	in       target.Input // of the tensor being written
+	view     bytes.Reader // of writeBytes
+	hashes   bool         // contents is needed
+	contents uint64       // a hash of what was written
+	progress work.Progress
+	over     error // why no further call works; errClosed after a successful Close
+}
+
+// newWriter starts writing a model: to out or, if that is nil, to o.Path.
+func newWriter(d driver.Driver, out io.Writer, p *schema.Schema, o *driver.WriteOptions) (*Writer, error) {
+	w := &Writer{driver: d, o: o, format: d.Describe().Name, progress: work.Progress{Report: o.Progress}}
+	err := w.attempt(func() error {
+		err := w.complete(p)
+		if err == nil && o.MaxShard == 0 {
+			w.layout, err = w.layoutOf(w.plan)
+		}
+		switch {
+		case err != nil:
+		case out != nil:
+			err = w.stream(out)
+		case o.Path == "":
+			err = wire.Error(w.format, "writer", -1, fs.ErrInvalid)
+		default:
+			err = w.create()
+		}
+		return w.explain(cmp.Or(err, o.Context.Err()))
+	})
+	if err != nil {
+		return nil, err
+	}
+	w.written, w.in.Moved = make([]bool, len(w.plan.Tensors)), w.progress.Done
+	return w, nil
+}
+
+// create starts writing to o.Path.
+func (w *Writer) create() error {
+	if w.o.MaxShard > 0 {
+		return w.createShards()
+	}
+	w.paths = func() []string { return []string{w.o.Path} }
+	if w.layout.Files != nil {
+		return w.createDirectory()
+	}
+	if w.layout.External != nil {
+		return w.createExternal()
+	}
+	if d, ok := w.driver.(driver.Splitter); ok {
+		x := newShardIndex(d, w.driver.Describe().Extensions[0], w.o.Path)
+		if x.places.File == w.o.Path {
+			return w.createAlone(x)
+		}
+	}
+	f, err := disk.Create(w.o.Path)
+	if err != nil {
+		return err
+	}
+	f.NoSync = w.o.NoSync
+	w.commit = f.Publish
+	w.abort = f.Abort
+	return w.start(f, w.layout.Ordered)
+}
+
+// stream starts writing to out. It streams if the format and the schema allow it; otherwise it
+// assembles the file in a spool first.
+func (w *Writer) stream(out io.Writer) error {
+	if w.o.MaxShard > 0 {
+		return driver.OptionError(w.format, "MaxShard", "only Create makes several files")
+	}
+	streams := w.layout.Streams || w.layout.Encode == nil && w.layout.Late == nil
+	if w.o.Spool == driver.SpoolNever || streams {
+		return w.start(target.NewStream(out), true)
+	}
+	s, remove, err := newSpool(w.o.Spool)
+	if err != nil {
+		return err
+	}
+	w.commit = func() error { return target.CopyAll(out, s) }
+	w.abort = remove
+	return w.start(s, w.layout.Ordered)
+}
+
+// mostBytes limits the size of all tensors, so that no offset in a file overflows.
+const mostBytes = 1 << 61
+
+// complete copies the schema, fills in all sizes and builds the index of names. It refuses bad or
+// repeated names, unknown dtypes, overflowing shapes and losses that are not accepted. The driver may
+// read the copy until Close.
+func (w *Writer) complete(p *schema.Schema) (err error) {
+	if p == nil {
+		p = &schema.Schema{}
+	}
+	w.plan = &schema.Schema{Metadata: slices.Clone(p.Metadata), Tensors: make([]tensor.Info, len(p.Tensors)), Graph: p.Graph, Native: p.Native, Part: p.Part, Parts: p.Parts}
+	take := w.driver.Describe().TakeValue
+	if take == nil {
+		take = schema.Number
+	}
+	for i := range w.plan.Metadata {
+		w.plan.Metadata[i].Value = take(w.plan.Metadata[i].Value)
+	}
+	n := len(p.Tensors)
+	w.index.Grow(n, 32*n, 2*n) // room for usual names and shapes
+	total := int64(0)
+	entry := driver.Tensor{}
+	for i := range p.Tensors {
+		t := &p.Tensors[i]
+		size, err := w.add(t, &entry)
+		if err != nil {
+			return w.planError(t.Name, err)
+		}
+		total += size
+		if uint64(total) > mostBytes {
+			return w.planError(t.Name, fmt.Errorf("%w: the tensors have more than 2^61 bytes", tensor.ErrLimit))
+		}
+		w.plan.Tensors[i] = tensor.Info{
+			Name: t.Name, DType: t.DType, Shape: w.index.Shape(i), Offset: -1, Size: size, Stored: size,
+			Quant: t.Quant.Clone(), Encoding: t.Encoding,
+		}
+	}
+	w.progress.Expect(total)
+	w.plan, err = driver.Fit(w.driver, w.plan, w.o, w.o.AcceptLoss)
+	return err
+}
+
+// add adds a tensor of the schema to the index, and returns its size in bytes. entry is memory for that.
+func (w *Writer) add(t *tensor.Info, entry *driver.Tensor) (size int64, err error) {
+	if e := t.Encoding; e != nil && e.BlockBytes <= 0 && t.Size >= 0 {
+		size = t.Size // formats define the sizes of such types
+	} else {
+		size, err = t.ByteSize()
+		if err != nil {
+			return 0, err
+		}
+	}
+	if err := tensor.CheckName(t.Name); err != nil {
+		return 0, err
+	}
+	if _, isTaken := w.index.Lookup(t.Name); isTaken {
+		return 0, errors.New("two tensors of the schema have this name") // which is not ErrCorrupt, as in a file
+	}
+	entry.Name = append(entry.Name[:0], t.Name...)
+	entry.Shape = t.Shape
+	return size, w.index.Add(entry)
+}
+
+// layoutOf asks the driver for the layout of a schema.
+func (w *Writer) layoutOf(p *schema.Schema) (*driver.Layout, error) {
+	d, ok := w.driver.(driver.Layouter)
+	if !ok {
+		return nil, fmt.Errorf("%w: the format cannot be written", tensor.ErrUnsupported)
+	}
+	return d.Layout(p, w.o)
+}
+
+// start writes everything that precedes the data. inOrder means that the tensors are needed in the
+// order of the file.
+func (w *Writer) start(t driver.Target, inOrder bool) (err error) {
+	if w.enc, err = encoderOf(t, w.plan, w.layout); err != nil || !inOrder {
+		return err
+	}
+	q := &orderedEncoder{Encoder: w.enc, o: w.o, where: w.o.Spool, order: numbers(len(w.plan.Tensors))}
+	if e, ok := w.enc.(*target.Encoder); ok {
+		q.order = e.Order()
+	}
+	if w.layout.Secret {
+		q.where = driver.SpoolMemory
+	}
+	w.enc = q
+	return nil
+}
+
+// encoderOf returns the encoder of a layout.
+func encoderOf(t driver.Target, p *schema.Schema, l *driver.Layout) (driver.Encoder, error) {
+	if l.Encode != nil {
+		return l.Encode(t)
+	}
+	return target.NewEncoder(t, p, l)
+}
+
+// attempt aborts the write if f fails, or if a user callback in it panics (a reader, a signer,
+// Progress).
+func (w *Writer) attempt(f func() error) error {
+	err := errPanicked
+	defer func() {
+		if err != nil {
+			w.giveUp(err)
+		}
+	}()
+	err = f()
+	return err
+}
+
+var (
+	errPanicked = errors.New("a function of the program panicked")
+	errClosed   = errors.New("closed")
+)
+
+// Files returns the paths of the files to be written, first the one that opens the model. The names of shards are final
+// once Close has returned. It is nil for NewWriter.
+func (w *Writer) Files() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.paths == nil {
+		return nil
+	}
+	return w.paths()
+}
 
 // WriteTensor writes a tensor of the schema: r must have exactly its bytes, little-endian and row-major. Tensors may come in
 // any order; in the order of the schema they need no temporary copy.
 //
 // A name that is not in the schema is ErrNotFound, a tensor that was written before ErrSchema; both leave
 // the Writer usable. Any other error aborts it: the temporary file is removed, and every later call returns ErrAborted.
-func (w *Writer) WriteTensor(name string, r io.Reader) error { return w.w.WriteTensor(name, r) }
+func (w *Writer) WriteTensor(name string, r io.Reader) error {
+	return w.write(name, r, func(*tensor.Info) error { return nil })
+}
+
+// writeBytes is WriteTensor for data in memory whose type and quantization must be those of the schema.
+func (w *Writer) writeBytes(from *tensor.Info, b []byte) error {
+	return w.write(from.Name, &w.view, func(to *tensor.Info) error {
+		w.view.Reset(b)
+		return sameType(to, from)
+	})
+}
+
+// writeFrom is writeBytes for a tensor whose bytes r returns.
+func (w *Writer) writeFrom(from *tensor.Info, r io.Reader) error {
+	return w.write(from.Name, r, func(to *tensor.Info) error { return sameType(to, from) })
+}
+
+// sameType returns an error if a tensor of the schema is of another type than that of a model.
+func sameType(to, from *tensor.Info) error {
+	switch {
+	case to.TypeName() != from.TypeName():
+		return fmt.Errorf("%w: the schema has %s, the model %s", tensor.ErrDType, to.TypeName(), from.TypeName())
+	case to.Quant != nil && from.Quant != nil && !to.Quant.Equal(from.Quant):
+		return fmt.Errorf("%w: the schema has others than the model", tensor.ErrQuantization)
+	}
+	return nil
+}
+
+// write writes a tensor of the schema unless check refuses that.
+func (w *Writer) write(name string, r io.Reader, check func(to *tensor.Info) error) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.over != nil {
+		return w.refusal()
+	}
+	i, ok := w.next, true
+	if i == len(w.written) || w.plan.Tensors[i].Name != name {
+		i, ok = w.index.Lookup(name)
+	}
+	switch {
+	case !ok:
+		return w.planError(name, fmt.Errorf("%w in the schema", tensor.ErrNotFound))
+	case w.written[i]:
+		return w.planError(name, errors.New("already written"))
+	}
+	if err := check(&w.plan.Tensors[i]); err != nil {
+		return w.planError(name, err)
+	}
+	return w.attempt(func() error {
+		if err := w.take(i, r); err != nil {
+			return &tensor.Error{Format: w.format, Path: w.o.Path, Field: tensorField(name), Offset: -1, Err: err}
+		}
+		w.written[i], w.next = true, i+1
+		return nil
+	})
+}
+
+// take encodes tensor i.
+func (w *Writer) take(i int, r io.Reader) error {
+	if err := w.o.Context.Err(); err != nil {
+		return err
+	}
+	t := &w.plan.Tensors[i]
+	w.in.Reset(w.o.Context, r, t.Name, t.Size)
+	if w.hashes {
+		w.in.Hash = xxhash.New()
+	}
+	w.view.Reset(nil)                         // the data is in w.in now
+	defer w.in.Reset(w.o.Context, nil, "", 0) // the caller's memory is not kept until the next tensor
+	if err := w.enc.Tensor(i, &w.in); err != nil {
+		return err
+	}
+	if err := w.in.Finish(); err != nil {
+		return err
+	}
+	if w.hashes {
+		var b [16]byte
+		binary.LittleEndian.PutUint64(b[:8], uint64(i))
+		binary.LittleEndian.PutUint64(b[8:], w.in.Hash.Sum64())
+		w.contents += xxhash.Sum64(b[:]) // in any order of the tensors
+	}
+	return nil
+}
 
 // Close completes the file, syncs it and renames it to its path. If a tensor is missing or anything else
 // fails, the old model stays. Only with ErrNotDurable the new one is in place, and if the error says that an old index
 // cannot be removed: then a directory still opens the old model.
-func (w *Writer) Close() error { return w.w.Close() }
-
-// Abort removes what was written. The old file stays as it was.
-func (w *Writer) Abort() error { return w.w.Abort() }
-
-// Files returns the paths of the files to be written, first the one that opens the model. The names of shards are final
-// once Close has returned. It is nil for NewWriter.
-func (w *Writer) Files() []string { return w.w.Files() }
-
-// Create starts writing a model to path. The data goes to a temporary file in the same directory, which Close
-// renames to path. If format is "", the extension of path chooses it.
-func Create(format, path string, p *schema.Schema, o *WriteOptions) (*Writer, error) {
-	c, err := For(format, path)
-	if err != nil {
-		return nil, err
+func (w *Writer) Close() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.over == errClosed {
+		return nil
 	}
-	return c.Create(path, p, o)
+	if w.over != nil {
+		return w.refusal()
+	}
+	err := w.attempt(func() error { return w.explain(w.finish()) })
+	if err == nil {
+		w.over = errClosed
+	}
+	return err
 }
 
-// NewWriter starts writing a model to w. A format whose header depends on the data, or tensors out of order, need the
-// file to be assembled first, where WriteOptions.Spool says; nothing is then written to w before Close.
-func NewWriter(format string, w io.Writer, p *schema.Schema, o *WriteOptions) (*Writer, error) {
-	c, err := Lookup(format)
-	if err != nil {
-		return nil, err
-	}
-	return c.NewWriter(w, p, o)
-}
-
-// Save writes tensors to path, with their names and quantization: views from tensor.Of, or of open models. The file
-// appears whole or not at all, as with Create. If format is "", the extension of path chooses it.
-func Save(path, format string, views ...tensor.View) error {
-	p := &schema.Schema{}
-	for _, v := range views {
-		if _, err := v.ReadAt(nil, 0); err != nil { // one that came with an error, or is closed
-			return err
-		}
-		p.Tensors = append(p.Tensors, v.Info())
-	}
-	w, err := Create(format, path, p, nil)
-	if err != nil {
+func (w *Writer) finish() error {
+	if err := w.o.Context.Err(); err != nil {
 		return err
 	}
-	return writeViews(w, slices.All(views))
-}
-
-// writeViews writes tensors and closes w; if anything fails it aborts.
-func writeViews[K any](w *Writer, views iter.Seq2[K, tensor.View]) error {
-	defer w.Abort()
-	for _, v := range views {
-		if err := WriteView(w, v); err != nil {
-			return err
-		}
+	if i := slices.Index(w.written, false); i >= 0 {
+		return w.planError(w.plan.Tensors[i].Name, errors.New("not written before Close"))
 	}
-	return w.Close()
-}
-
-// WriteView writes the tensor v under its own name. If the file of v is cut short meanwhile, the error is
-// ErrTruncated. If the schema has another dtype or other quantization for it, ErrSchema. The schema's shape is written.
-func WriteView(w *Writer, v tensor.View) error {
-	info := v.Info()
-	if (*memory.Ref[tensor.Info])(&v).IsRead() {
-		return w.w.WriteRead(&info, io.NewSectionReader(v, 0, info.Size))
+	err := w.enc.Finish()
+	if err == nil && w.commit != nil {
+		err = w.commit()
 	}
-	return v.Use(func(b []byte) error { return w.w.WriteView(&info, b) })
+	if err != nil && !errors.Is(err, tensor.ErrNotDurable) {
+		return err
+	}
+	w.release()
+	return err
 }
 
-// Copy writes all tensors of m to w and closes it. If anything fails it aborts w.
-//
-// If the schema of w is that of Model.Schema, the copy has the same tensors, quantization, metadata and graph. Compression,
-// encryption, signature, external files and checksums follow the options of w, not the source. The
-// caller may change the schema before it creates w; a tensor with another dtype or other quantization than in m
-// is ErrSchema.
-func Copy(w *Writer, m *Model) error { return writeViews(w, m.Tensors()) }
+// Abort removes what was written. The old file stays as it was.
+func (w *Writer) Abort() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.over == nil {
+		w.giveUp(context.Canceled)
+	}
+	return nil
+}
+
+// giveUp removes the written data and records the reason.
+func (w *Writer) giveUp(err error) {
+	w.over = err
+	w.release()
+}
+
+// release frees what the encoder holds, and the target unless it is committed.
+func (w *Writer) release() {
+	_ = closeEncoder(w.enc)
+	w.enc = nil
+	if w.abort != nil {
+		w.abort()
+		w.abort = nil
+	}
+}
+
+// refusal returns the error of calls after the end.
+func (w *Writer) refusal() error {
+	return &tensor.Error{Format: w.format, Path: w.o.Path, Offset: -1, Err: fmt.Errorf("%w: %w", tensor.ErrAborted, w.over)}
+}
+
+func (w *Writer) explain(err error) error { return wire.Explain(err, w.format, w.o.Path) }
+
+// planError returns an error about a tensor of the schema.
+func (w *Writer) planError(name string, err error) error {
+	return &tensor.Error{Format: w.format, Field: tensorField(name), Offset: -1, Err: fmt.Errorf("%w: %w", tensor.ErrSchema, err)}
+}
+
+func tensorField(name string) string { return fmt.Sprintf("tensor %q", name) }

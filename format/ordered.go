@@ -1,4 +1,4 @@
-package save
+package format
 
 import (
 	"fmt"
@@ -8,8 +8,8 @@ import (
 	"github.com/weightmap/weightmap/internal/target"
 )
 
-// ordered is an encoder that needs tensors in an order. It stores those that arrive early.
-type ordered struct {
+// orderedEncoder is an encoder that needs tensors in an order. It stores those that arrive early.
+type orderedEncoder struct {
 	driver.Encoder
 	o     *driver.WriteOptions
 	where driver.Spool
@@ -21,7 +21,7 @@ type ordered struct {
 }
 
 // Tensor implements driver.Encoder. It encodes a tensor whose turn it is, then the stored ones that follow it.
-func (q *ordered) Tensor(i int, in driver.Input) error {
+func (q *orderedEncoder) Tensor(i int, in driver.Input) error {
 	if i != q.order[0] {
 		return q.store(i, in)
 	}
@@ -41,7 +41,7 @@ func (q *ordered) Tensor(i int, in driver.Input) error {
 }
 
 // store keeps a tensor until its turn.
-func (q *ordered) store(i int, in driver.Input) (err error) {
+func (q *orderedEncoder) store(i int, in driver.Input) (err error) {
 	if q.where == driver.SpoolNever {
 		return fmt.Errorf("%w, and nothing may be spooled: tensors must come in the order of the file", driver.ErrSequential)
 	}
@@ -58,7 +58,7 @@ func (q *ordered) store(i int, in driver.Input) (err error) {
 }
 
 // Close implements io.Closer. It removes the stored tensors.
-func (q *ordered) Close() error {
+func (q *orderedEncoder) Close() error {
 	if q.spool != nil {
 		q.clear()
 	}

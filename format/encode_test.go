@@ -1,4 +1,4 @@
-package save
+package format
 
 import (
 	"bytes"
@@ -20,24 +20,22 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-var errMine = errors.New("mine")
+// toyWriter is a driver that cannot write.
+type toyWriter struct{}
 
-// toy is a driver that cannot write.
-type toy struct{}
-
-func (toy) Describe() driver.Description {
+func (toyWriter) Describe() driver.Description {
 	return driver.Description{Name: "toy", Extensions: []string{".toy"}}
 }
 
-func (toy) Detect([]byte, int64) bool { return true }
+func (toyWriter) Detect([]byte, int64) bool { return true }
 
-func (toy) Parse(driver.Source, *driver.Index, *driver.Options) (*driver.Parsed, error) {
+func (toyWriter) Parse(driver.Source, *driver.Index, *driver.Options) (*driver.Parsed, error) {
 	return nil, tensor.ErrUnsupported
 }
 
 // laidOut is a driver whose files have a layout.
 type laidOut struct {
-	toy
+	toyWriter
 	layout func(p *schema.Schema) (*driver.Layout, error)
 }
 
@@ -48,14 +46,14 @@ func (d *laidOut) Layout(p *schema.Schema, _ *driver.WriteOptions) (*driver.Layo
 // encoded is a driver with an encoder: the tensors one after the other, and their number at
 // the front, written last. Its fields select failures.
 type encoded struct {
-	toy
+	toyWriter
 	encodeErr, tensorErr, finishErr error
 	leave                           bool // do not consume the data
 	streams                         bool // the number is written first
-	made                            []*encoder
+	made                            []*toyEncoder
 }
 
-type encoder struct {
+type toyEncoder struct {
 	d      *encoded
 	t      driver.Target
 	at     int64
@@ -68,7 +66,7 @@ func (d *encoded) Layout(p *schema.Schema, _ *driver.WriteOptions) (*driver.Layo
 }
 
 func (d *encoded) encode(t driver.Target, p *schema.Schema) (driver.Encoder, error) {
-	e := &encoder{d: d, t: t, at: 1}
+	e := &toyEncoder{d: d, t: t, at: 1}
 	if d.encodeErr != nil {
 		return nil, d.encodeErr
 	}
@@ -80,7 +78,7 @@ func (d *encoded) encode(t driver.Target, p *schema.Schema) (driver.Encoder, err
 	return e, nil
 }
 
-func (e *encoder) Tensor(i int, in driver.Input) error {
+func (e *toyEncoder) Tensor(i int, in driver.Input) error {
 	e.n++
 	if e.d.tensorErr != nil || e.d.leave {
 		return e.d.tensorErr
@@ -90,7 +88,7 @@ func (e *encoder) Tensor(i int, in driver.Input) error {
 	return in.CopyTo(e.t, at, nil)
 }
 
-func (e *encoder) Finish() error {
+func (e *toyEncoder) Finish() error {
 	if e.d.finishErr != nil || e.d.streams {
 		return e.d.finishErr
 	}
@@ -98,7 +96,7 @@ func (e *encoder) Finish() error {
 	return err
 }
 
-func (e *encoder) Close() error { e.closed++; return nil }
+func (e *toyEncoder) Close() error { e.closed++; return nil }
 
 // threeTensors returns a schema; threeData is its data.
 func threeTensors() *schema.Schema {
@@ -120,13 +118,13 @@ func backwards(p *schema.Schema) (*driver.Layout, error) {
 
 const backwardsFile = "head\x00\x00CCCC|BBAAA\x00\x00\x00"
 
-func options(path string) *driver.WriteOptions {
+func toyOptions(path string) *driver.WriteOptions {
 	return &driver.WriteOptions{Context: context.Background(), NoSync: true, Path: path}
 }
 
-// write writes the tensors in the given order, one letter each ("e" for the empty one), and closes the
+// writeInOrder writes the tensors in the given order, one letter each ("e" for the empty one), and closes the
 // writer.
-func write(w *Writer, order string) error {
+func writeInOrder(w *Writer, order string) error {
 	for _, name := range strings.Split(strings.ReplaceAll(order, "e", "empty"), " ") {
 		if err := w.WriteTensor(name, strings.NewReader(threeData[name])); err != nil {
 			return err
@@ -138,11 +136,11 @@ func write(w *Writer, order string) error {
 // streamed returns what a driver writes to a stream.
 func streamed(d driver.Driver, spool driver.Spool, order string) (string, error) {
 	var out bytes.Buffer
-	c := options("")
+	c := toyOptions("")
 	c.Spool = spool
-	w, err := New(d, &out, threeTensors(), c)
+	w, err := newWriter(d, &out, threeTensors(), c)
 	if err == nil {
-		err = write(w, order)
+		err = writeInOrder(w, order)
 	}
 	return out.String(), err
 }
@@ -158,10 +156,10 @@ func TestLayout(t *testing.T) {
 			}
 		}
 		path := filepath.Join(t.TempDir(), "m.toy")
-		c := options(path)
-		w, err := New(d, nil, threeTensors(), c)
+		c := toyOptions(path)
+		w, err := newWriter(d, nil, threeTensors(), c)
 		if err == nil {
-			err = write(w, order)
+			err = writeInOrder(w, order)
 		}
 		if b, _ := os.ReadFile(path); string(b) != backwardsFile || err != nil {
 			t.Errorf("%s, to a file: %q, %v", order, b, err)
@@ -225,21 +223,21 @@ func TestLyingLayouts(t *testing.T) {
 	} {
 		d := &laidOut{layout: func(*schema.Schema) (*driver.Layout, error) { return tt.l, nil }}
 		var out bytes.Buffer
-		_, err := New(d, &out, threeTensors(), options(""))
-		wantError(t, tt.name, err, tensor.ErrSchema, "")
+		_, err := newWriter(d, &out, threeTensors(), toyOptions(""))
+		wantToyError(t, tt.name, err, tensor.ErrSchema, "")
 		if out.Len() > 0 {
 			t.Errorf("%s: %q was written", tt.name, out.String())
 		}
-		path := stored(t)
-		c := options(path)
-		_, err = New(d, nil, threeTensors(), c)
-		wantError(t, tt.name, err, tensor.ErrSchema, "")
-		untouched(t, path)
+		path := storedToy(t)
+		c := toyOptions(path)
+		_, err = newWriter(d, nil, threeTensors(), c)
+		wantToyError(t, tt.name, err, tensor.ErrSchema, "")
+		untouchedToy(t, path)
 	}
 }
 
-// untouched fails the test unless path holds "old" and is alone in its directory.
-func untouched(t *testing.T, path string) {
+// untouchedToy fails the test unless path holds "old" and is alone in its directory.
+func untouchedToy(t *testing.T, path string) {
 	t.Helper()
 	wantFiles(t, filepath.Dir(path), map[string]string{filepath.Base(path): "old"})
 }
@@ -274,8 +272,8 @@ func TestEncoding(t *testing.T) {
 
 // TestCannotWrite: a driver that cannot write is an error.
 func TestCannotWrite(t *testing.T) {
-	_, err := New(&toy{}, io.Discard, nil, options(""))
-	wantError(t, "a format that cannot be written", err, tensor.ErrUnsupported, "")
+	_, err := newWriter(&toyWriter{}, io.Discard, nil, toyOptions(""))
+	wantToyError(t, "a format that cannot be written", err, tensor.ErrUnsupported, "")
 }
 
 // TestWriterFailures: whichever part fails, the old file stays, nothing else is left, the encoder is
@@ -283,7 +281,7 @@ func TestCannotWrite(t *testing.T) {
 func TestWriterFailures(t *testing.T) {
 	canceled, cancel := context.WithCancel(context.Background())
 	cancel()
-	good := func(w *Writer) error { return write(w, "a b e c") }
+	good := func(w *Writer) error { return writeInOrder(w, "a b e c") }
 	one := func(data string) func(w *Writer) error {
 		return func(w *Writer) error { return w.WriteTensor("a", strings.NewReader(data)) }
 	}
@@ -306,12 +304,12 @@ func TestWriterFailures(t *testing.T) {
 		{name: "abort", run: func(w *Writer) error { return errors.Join(w.Abort(), w.Close()) }, want: tensor.ErrAborted, closes: 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			d, path := tt.d, stored(t)
-			c := options(path)
+			d, path := tt.d, storedToy(t)
+			c := toyOptions(path)
 			if tt.ctx != nil {
 				c.Context = tt.ctx
 			}
-			w, err := New(&d, nil, threeTensors(), c)
+			w, err := newWriter(&d, nil, threeTensors(), c)
 			if err == nil && tt.run != nil {
 				err = tt.run(w)
 				for _, err := range []error{w.WriteTensor("a", strings.NewReader("AAA")), w.Close()} {
@@ -334,7 +332,7 @@ func TestWriterFailures(t *testing.T) {
 			if closes != tt.closes {
 				t.Errorf("the encoder was closed %d times, want %d", closes, tt.closes)
 			}
-			untouched(t, path)
+			untouchedToy(t, path)
 		})
 	}
 }
@@ -346,21 +344,21 @@ func TestWriteProgress(t *testing.T) {
 		Name        string
 	}
 	var got []report
-	c := options("")
+	c := toyOptions("")
 	c.Spool = driver.SpoolMemory
 	c.Progress = func(d, n int64, s string) { got = append(got, report{d, n, s}) }
-	w, err := New(&laidOut{layout: backwards}, io.Discard, threeTensors(), c)
+	w, err := newWriter(&laidOut{layout: backwards}, io.Discard, threeTensors(), c)
 	if err == nil {
-		err = write(w, "a b e c")
+		err = writeInOrder(w, "a b e c")
 	}
 	if d := cmp.Diff([]report{{3, 9, "a"}, {5, 9, "b"}, {9, 9, "c"}}, got); d != "" || err != nil {
 		t.Errorf("%v (-want +got)\n%s", err, d)
 	}
 }
 
-// wantError fails the test unless err is a *tensor.Error of the toy format that wraps want, with the
+// wantToyError fails the test unless err is a *tensor.Error of the toy format that wraps want, with the
 // field.
-func wantError(t *testing.T, what string, err, want error, field string) {
+func wantToyError(t *testing.T, what string, err, want error, field string) {
 	t.Helper()
 	var e *tensor.Error
 	if !errors.Is(err, want) || !errors.As(err, &e) {
@@ -372,8 +370,8 @@ func wantError(t *testing.T, what string, err, want error, field string) {
 	}
 }
 
-// stored writes a file "old" into a new directory.
-func stored(t *testing.T) string {
+// storedToy writes a file "old" into a new directory.
+func storedToy(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "m.toy")
 	expect.OK(t, os.WriteFile(path, []byte("old"), 0o644))
@@ -384,10 +382,10 @@ func stored(t *testing.T) string {
 func TestWriterForgets(t *testing.T) {
 	for name, write := range map[string]func(w *Writer, in tensor.Info, b []byte) error{
 		"reader": func(w *Writer, in tensor.Info, b []byte) error { return w.WriteTensor(in.Name, bytes.NewReader(b)) },
-		"view":   func(w *Writer, in tensor.Info, b []byte) error { return w.WriteView(&in, b) },
+		"view":   func(w *Writer, in tensor.Info, b []byte) error { return w.writeBytes(&in, b) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			w, err := New(&encoded{}, nil, threeTensors(), options(filepath.Join(t.TempDir(), "x.toy")))
+			w, err := newWriter(&encoded{}, nil, threeTensors(), toyOptions(filepath.Join(t.TempDir(), "x.toy")))
 			expect.OK(t, err)
 			defer w.Abort()
 			in := w.plan.Tensors[0]

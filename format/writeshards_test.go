@@ -1,4 +1,4 @@
-package save
+package format
 
 import (
 	"errors"
@@ -50,10 +50,10 @@ func (d *inShards) Listed(index []byte) ([]string, error) {
 
 // writeShards writes threeTensors with data a and b for "a" and "b", into three files or two.
 func writeShards(dir string, most int64, a, b string) error {
-	o := options(filepath.Join(dir, "m.toy"))
+	o := toyOptions(filepath.Join(dir, "m.toy"))
 	o.MaxShard = most
 	o.NoSync = false
-	w, err := New(newInShards(), nil, threeTensors(), o)
+	w, err := newWriter(newInShards(), nil, threeTensors(), o)
 	if err != nil {
 		return err
 	}
@@ -68,8 +68,8 @@ func writeShards(dir string, most int64, a, b string) error {
 
 var errInjected = errors.New("injected")
 
-// entries returns the names in a directory.
-func entries(t *testing.T, dir string) []string {
+// entryNames returns the names in a directory.
+func entryNames(t *testing.T, dir string) []string {
 	t.Helper()
 	list, err := os.ReadDir(dir)
 	expect.OK(t, err)
@@ -90,15 +90,15 @@ func wantFiles(t *testing.T, dir string, want map[string]string) {
 func contents(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	m := map[string]string{}
-	for _, name := range entries(t, dir) {
+	for _, name := range entryNames(t, dir) {
 		b := expect.Read(t, filepath.Join(dir, name))
 		m[name] = string(b)
 	}
 	return m
 }
 
-// model returns the model that an index opens, its parts one after the other, and whether it is alone in the directory.
-func model(t *testing.T, dir string) (text string, isAlone bool) {
+// openedShards returns the model that an index opens, its parts one after the other, and whether it is alone in the directory.
+func openedShards(t *testing.T, dir string) (text string, isAlone bool) {
 	t.Helper()
 	files := contents(t, dir)
 	index, ok := files["m.toy.index.json"]
@@ -121,7 +121,7 @@ func TestShards(t *testing.T) {
 	for n := 0; ; n++ {
 		dir := t.TempDir()
 		expect.OK(t, writeShards(dir, 4, "AAA", "BB"))
-		got, isAlone := model(t, dir)
+		got, isAlone := openedShards(t, dir)
 		if got != old || !isAlone {
 			t.Fatalf("the old model is %q, alone: %v", got, isAlone)
 		}
@@ -138,7 +138,7 @@ func TestShards(t *testing.T) {
 		})
 		err := writeShards(dir, 5, "aaa", "bb")
 		disk.SetHook(nil)
-		got, isAlone = model(t, dir)
+		got, isAlone = openedShards(t, dir)
 		isNew := got == fresh
 		if call == "" {
 			if err != nil || !isNew || !isAlone {
@@ -168,16 +168,16 @@ func TestShards(t *testing.T) {
 
 // TestShardsRefused: options and drivers that do not allow shards.
 func TestShardsRefused(t *testing.T) {
-	o := options(filepath.Join(t.TempDir(), "m.toy"))
+	o := toyOptions(filepath.Join(t.TempDir(), "m.toy"))
 	o.MaxShard = 1
-	_, err := New(&laidOut{layout: backwards}, nil, threeTensors(), o)
-	wantError(t, "a format without shards", err, tensor.ErrOption, "MaxShard")
+	_, err := newWriter(&laidOut{layout: backwards}, nil, threeTensors(), o)
+	wantToyError(t, "a format without shards", err, tensor.ErrOption, "MaxShard")
 	many := &schema.Schema{}
 	for i := range maxShards + 1 {
 		many.Tensors = append(many.Tensors, tensor.Info{Name: fmt.Sprint(i), DType: tensor.Uint8, Shape: tensor.Shape{1}})
 	}
-	_, err = New(newInShards(), nil, many, o)
-	wantError(t, "too many shards", err, tensor.ErrOption, "MaxShard")
-	_, err = New(newInShards(), io.Discard, threeTensors(), o)
-	wantError(t, "a stream", err, tensor.ErrOption, "MaxShard")
+	_, err = newWriter(newInShards(), nil, many, o)
+	wantToyError(t, "too many shards", err, tensor.ErrOption, "MaxShard")
+	_, err = newWriter(newInShards(), io.Discard, threeTensors(), o)
+	wantToyError(t, "a stream", err, tensor.ErrOption, "MaxShard")
 }

@@ -1,4 +1,4 @@
-package save
+package format
 
 import (
 	"path/filepath"
@@ -11,8 +11,8 @@ import (
 	"github.com/weightmap/weightmap/internal/disk"
 )
 
-// split writes a model into several files, which appear together.
-type split struct {
+// shardsEncoder writes a model into several files, which appear together.
+type shardsEncoder struct {
 	w     *Writer
 	files publisher
 	list  []*shard
@@ -45,12 +45,12 @@ func (w *Writer) createShards() error {
 	if !ok {
 		return driver.OptionError(w.format, "MaxShard", "the format is not split into several files")
 	}
-	s := &split{w: w}
+	s := &shardsEncoder{w: w}
 	plans := s.divide(w.plan)
 	if len(plans) > maxShards {
 		return driver.OptionError(w.format, "MaxShard", "%d bytes would make %d files, the most is %d", w.o.MaxShard, len(plans), maxShards)
 	}
-	x := newIndex(d, w.driver.Describe().Extensions[0], w.o.Path)
+	x := newShardIndex(d, w.driver.Describe().Extensions[0], w.o.Path)
 	if len(plans) == 1 {
 		return w.createAlone(x)
 	}
@@ -74,7 +74,7 @@ func (w *Writer) createShards() error {
 }
 
 // createModel starts files that an index names.
-func (s *split) createModel(x *index) error {
+func (s *shardsEncoder) createModel(x *shardIndex) error {
 	w := s.w
 	if _, err := x.driver.Index(x.plans, x.plain()); err != nil {
 		return err
@@ -97,7 +97,7 @@ func (s *split) createModel(x *index) error {
 }
 
 // createSplit starts files of which the first opens the model.
-func (s *split) createSplit(x *index) error {
+func (s *shardsEncoder) createSplit(x *shardIndex) error {
 	w := s.w
 	m, err := disk.CreateSplit(x.places.Stem+x.extension, x.paths(), x)
 	if err != nil {
@@ -112,7 +112,7 @@ func (s *split) createSplit(x *index) error {
 }
 
 // createAlone starts a model in one file of a format that may have parts in its place.
-func (w *Writer) createAlone(x *index) error {
+func (w *Writer) createAlone(x *shardIndex) error {
 	path := w.o.Path
 	if x.places.File != "" && x.places.Index != "" {
 		path = x.places.File
@@ -141,7 +141,7 @@ func (w *Writer) createAlone(x *index) error {
 }
 
 // divide starts a new shard before each tensor that exceeds the current one's limit. It returns their plans.
-func (s *split) divide(p *schema.Schema) (plans []*schema.Schema) {
+func (s *shardsEncoder) divide(p *schema.Schema) (plans []*schema.Schema) {
 	s.of = make([]int, len(p.Tensors))
 	begin := 0
 	size := int64(0)
@@ -167,7 +167,7 @@ func (s *split) divide(p *schema.Schema) (plans []*schema.Schema) {
 }
 
 // Tensor implements driver.Encoder.
-func (s *split) Tensor(i int, in driver.Input) error {
+func (s *shardsEncoder) Tensor(i int, in driver.Input) error {
 	n := s.of[i]
 	if err := s.open(n); err != nil {
 		return err
@@ -184,7 +184,7 @@ func (s *split) Tensor(i int, in driver.Input) error {
 }
 
 // open creates the file of a shard, unless that is done.
-func (s *split) open(n int) error {
+func (s *shardsEncoder) open(n int) error {
 	part := s.list[n]
 	if part.file != nil {
 		return nil
@@ -211,7 +211,7 @@ func (p *shard) finish() error {
 }
 
 // Finish implements driver.Encoder.
-func (s *split) Finish() error {
+func (s *shardsEncoder) Finish() error {
 	for n, part := range s.list {
 		if err := s.open(n); err != nil { // it may have no tensors
 			return err

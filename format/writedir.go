@@ -1,4 +1,4 @@
-package save
+package format
 
 import (
 	"fmt"
@@ -8,8 +8,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// directory writes one file per tensor into a directory.
-type directory struct {
+// dirEncoder writes one file per tensor into a directory.
+type dirEncoder struct {
 	layout *driver.Layout
 	tree   *disk.Tree
 }
@@ -26,12 +26,12 @@ func (w *Writer) createDirectory() error {
 		return err
 	}
 	tree.NoSync = w.o.NoSync
-	w.enc = &directory{layout: l, tree: tree}
+	w.enc = &dirEncoder{layout: l, tree: tree}
 	return nil
 }
 
 // Tensor implements driver.Encoder.
-func (d *directory) Tensor(i int, in driver.Input) error {
+func (d *dirEncoder) Tensor(i int, in driver.Input) error {
 	f, err := d.tree.Create(d.layout.Files[i])
 	if err != nil {
 		return err
@@ -43,7 +43,7 @@ func (d *directory) Tensor(i int, in driver.Input) error {
 	return f.Complete()
 }
 
-func (d *directory) write(f *disk.File, i int, in driver.Input) error {
+func (d *dirEncoder) write(f *disk.File, i int, in driver.Input) error {
 	head := d.layout.Parts[i].Bytes
 	if _, err := f.WriteAt(head, 0); err != nil {
 		return err
@@ -52,10 +52,10 @@ func (d *directory) write(f *disk.File, i int, in driver.Input) error {
 }
 
 // Finish renames the directory to its final name.
-func (d *directory) Finish() error { return d.tree.Publish() }
+func (d *dirEncoder) Finish() error { return d.tree.Publish() }
 
 // Close implements io.Closer. It removes the directory, unless it is in place.
-func (d *directory) Close() error {
+func (d *dirEncoder) Close() error {
 	d.tree.Abort()
 	return nil
 }

@@ -1,4 +1,4 @@
-package save
+package format
 
 import (
 	"fmt"
@@ -14,8 +14,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// index implements disk.Index with the names of shards.
-type index struct {
+// shardIndex implements disk.Index with the names of shards.
+type shardIndex struct {
 	driver    driver.Splitter
 	places    driver.Places
 	dir, stem string // of the parts
@@ -24,15 +24,15 @@ type index struct {
 	names     []string         // of the parts, once they are written
 }
 
-func newIndex(d driver.Splitter, extension, path string) *index {
-	x := &index{driver: d, places: d.Places(path), extension: extension}
+func newShardIndex(d driver.Splitter, extension, path string) *shardIndex {
+	x := &shardIndex{driver: d, places: d.Places(path), extension: extension}
 	x.dir = filepath.Dir(x.places.Stem)
 	x.stem = filepath.Base(x.places.Stem)
 	return x
 }
 
 // Name implements disk.Index.
-func (x *index) Name(i int, generation string) string {
+func (x *shardIndex) Name(i int, generation string) string {
 	stem := x.stem
 	if generation != "" {
 		stem = shardname.WithGeneration(stem, generation)
@@ -41,7 +41,7 @@ func (x *index) Name(i int, generation string) string {
 }
 
 // Generation implements disk.Index.
-func (x *index) Generation(name string) (generation string, ok bool) {
+func (x *shardIndex) Generation(name string) (generation string, ok bool) {
 	stem, no, count, ok := shardname.Split(name, x.extension)
 	if !ok || no < 1 || no > count {
 		return "", false
@@ -54,7 +54,7 @@ func (x *index) Generation(name string) (generation string, ok bool) {
 }
 
 // Excludes implements disk.SplitNames: a part of a model with the same names, or that model in one file.
-func (x *index) Excludes(names []string) string {
+func (x *shardIndex) Excludes(names []string) string {
 	for _, name := range names {
 		generation, isPart := x.Generation(name)
 		if isPart && generation == "" || name == x.stem+x.extension {
@@ -65,7 +65,7 @@ func (x *index) Excludes(names []string) string {
 }
 
 // First implements disk.SplitNames.
-func (x *index) First(name string) string {
+func (x *shardIndex) First(name string) string {
 	stem, _, count, ok := shardname.Split(name, x.extension)
 	if !ok || stem != x.stem {
 		return ""
@@ -74,7 +74,7 @@ func (x *index) First(name string) string {
 }
 
 // wholeSplit returns the first part of a model without an index that is there whole, or "".
-func (x *index) wholeSplit(names []string) string {
+func (x *shardIndex) wholeSplit(names []string) string {
 	parts := make(map[int]int)
 	for _, name := range names {
 		stem, no, count, ok := shardname.Split(name, x.extension)
@@ -90,7 +90,7 @@ func (x *index) wholeSplit(names []string) string {
 }
 
 // Write implements disk.Index.
-func (x *index) Write(f *disk.File, names []string) error {
+func (x *shardIndex) Write(f *disk.File, names []string) error {
 	x.names = names
 	if len(x.plans) == 0 {
 		return nil // the file is the model
@@ -110,7 +110,7 @@ func (x *index) Write(f *disk.File, names []string) error {
 const mostIndex = 100_000_000
 
 // Read implements disk.Index.
-func (x *index) Read(f *os.File) ([]string, error) {
+func (x *shardIndex) Read(f *os.File) ([]string, error) {
 	text, err := io.ReadAll(io.NewSectionReader(f, 0, mostIndex+1))
 	if err != nil {
 		return nil, err
@@ -122,10 +122,10 @@ func (x *index) Read(f *os.File) ([]string, error) {
 }
 
 // MayList implements disk.Index.
-func (x *index) MayList(name string) bool { return strings.HasSuffix(name, ".index.json") }
+func (x *shardIndex) MayList(name string) bool { return strings.HasSuffix(name, ".index.json") }
 
 // plain returns the plain names of the parts.
-func (x *index) plain() (names []string) {
+func (x *shardIndex) plain() (names []string) {
 	for i := range x.plans {
 		names = append(names, x.Name(i, ""))
 	}
@@ -134,7 +134,7 @@ func (x *index) plain() (names []string) {
 
 // paths returns the paths of the files, the one that opens the model first. Before the files are written their names
 // are the plain ones.
-func (x *index) paths() (paths []string) {
+func (x *shardIndex) paths() (paths []string) {
 	if x.places.Index != "" {
 		paths = append(paths, x.places.Index)
 	}
