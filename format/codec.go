@@ -70,7 +70,7 @@ func (c Codec) write(path string, out io.Writer, p *schema.Schema, opts *WriteOp
 	if err != nil {
 		return nil, err
 	}
-	d, err := driver.Configure(c.d, o.Format, &o.Storage)
+	d, err := driver.Configure(c.d, o.Format, o)
 	if err != nil {
 		return nil, wire.Explain(err, c.Name(), path)
 	}

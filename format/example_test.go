@@ -621,7 +621,7 @@ func ExampleWithTrustedKey() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	w, err := format.Create("mle", path, &schema.Schema{}, &format.WriteOptions{Storage: format.Storage{Signer: private}})
+	w, err := format.Create("mle", path, &schema.Schema{}, &format.WriteOptions{Signer: private})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -25,7 +25,7 @@ func ExampleTrustKey() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	w, err := format.Create("mle", path, &schema.Schema{}, &format.WriteOptions{Storage: format.Storage{Signer: private}})
+	w, err := format.Create("mle", path, &schema.Schema{}, &format.WriteOptions{Signer: private})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -18,18 +18,22 @@ var extensions = []string{".mag"}
 
 // Describe implements driver.Driver.
 func (d fileFormat) Describe() driver.Description {
-	return driver.Description{Name: formatName, Extensions: extensions, Storage: "Extended", Aligns64: !d.opts.Snapshot}
+	stores := driver.Extends
+	if !d.opts.Snapshot {
+		stores |= driver.Aligns64
+	}
+	return driver.Description{Name: formatName, Extensions: extensions, Stores: stores}
 }
 
 // Detect implements driver.Driver.
 func (fileFormat) Detect(head []byte, _ int64) bool { return bytes.HasPrefix(head, []byte(magic)) }
 
 // Configure implements driver.Configurable.
-func (d fileFormat) Configure(own any, s *driver.Storage) (driver.Driver, error) {
+func (d fileFormat) Configure(own any, common *driver.WriteOptions) (driver.Driver, error) {
 	o, err := driver.OwnOptions(formatName, own, d.opts, (*WriteOptions).common)
 	if err != nil {
 		return nil, err
 	}
-	o.Extended = o.Extended || s.Extended
+	o.Extended = o.Extended || common.Extended
 	return fileFormat{o}, nil
 }

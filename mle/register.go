@@ -24,7 +24,7 @@ func init() {
 // Describe implements driver.Driver.
 func (fileFormat) Describe() driver.Description {
 	return driver.Description{Name: formatName, Extensions: extensions, TakeValue: jsonmeta.Value,
-		Storage: "Compression Signer Key", Aligns64: true}
+		Stores: driver.Compresses | driver.Signs | driver.Encrypts | driver.Aligns64}
 }
 
 var extensions = []string{".mle"}
@@ -44,30 +44,30 @@ func (d fileFormat) Layout(p *schema.Schema, o *driver.WriteOptions) (*driver.La
 }
 
 // Configure implements driver.Configurable.
-func (d fileFormat) Configure(own any, s *driver.Storage) (driver.Driver, error) {
+func (d fileFormat) Configure(own any, common *driver.WriteOptions) (driver.Driver, error) {
 	o, err := driver.OwnOptions(formatName, own, d.opts, (*WriteOptions).common)
 	if err != nil {
 		return nil, err
 	}
-	if s.Compression != "" {
-		m := slices.Index(lossless, s.Compression)
+	if common.Compression != "" {
+		m := slices.Index(lossless, common.Compression)
 		if m < 0 {
-			return nil, driver.OptionError(formatName, "Compression", "%q, MLE has %s", s.Compression, strings.Join(lossless, ", "))
+			return nil, driver.OptionError(formatName, "Compression", "%q, MLE has %s", common.Compression, strings.Join(lossless, ", "))
 		}
-		o.Compression, o.Level = MethodLZ4+Method(m), s.Level
+		o.Compression, o.Level = MethodLZ4+Method(m), common.Level
 	}
-	if s.Signer != nil {
-		key, ok := s.Signer.(ed25519.PrivateKey)
+	if common.Signer != nil {
+		key, ok := common.Signer.(ed25519.PrivateKey)
 		if !ok {
-			return nil, driver.OptionError(formatName, "Signer", "%T, MLE takes Ed25519 keys", s.Signer)
+			return nil, driver.OptionError(formatName, "Signer", "%T, MLE takes Ed25519 keys", common.Signer)
 		}
 		if err := checkSigner(key); err != nil {
 			return nil, err
 		}
 		o.Signer = key
 	}
-	if s.Key != nil {
-		o.Key = s.Key
+	if common.Key != nil {
+		o.Key = common.Key
 	}
 	return fileFormat{o}, nil
 }

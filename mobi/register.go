@@ -23,7 +23,7 @@ var extensions = []string{extension}
 // Describe implements driver.Driver. The footer is checked on first use, as the
 // specification requires.
 func (fileFormat) Describe() driver.Description {
-	return driver.Description{Name: name, Extensions: extensions, CheckOnTouch: true, Storage: "Compression"}
+	return driver.Description{Name: name, Extensions: extensions, CheckOnTouch: true, Stores: driver.Compresses}
 }
 
 // Detect implements driver.Driver. It recognizes both byte orders of the magic number.
@@ -50,14 +50,14 @@ func (d fileFormat) Layout(p *schema.Schema, o *driver.WriteOptions) (*driver.La
 }
 
 // Configure implements driver.Configurable.
-func (d fileFormat) Configure(own any, s *driver.Storage) (driver.Driver, error) {
+func (d fileFormat) Configure(own any, common *driver.WriteOptions) (driver.Driver, error) {
 	o, err := driver.OwnOptions(name, own, d.opts, (*WriteOptions).common)
-	if err != nil || s.Compression == "" {
+	if err != nil || common.Compression == "" {
 		return fileFormat{o}, err
 	}
-	if s.Compression != gzip.Codec.Name {
-		return nil, driver.OptionError(name, "Compression", "%q, MOBI has gzip", s.Compression)
+	if common.Compression != gzip.Codec.Name {
+		return nil, driver.OptionError(name, "Compression", "%q, MOBI has gzip", common.Compression)
 	}
-	o.Gzip = cmp.Or(s.Level, codecs.DefaultLevel)
+	o.Gzip = cmp.Or(common.Level, codecs.DefaultLevel)
 	return fileFormat{o}, nil
 }

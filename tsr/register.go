@@ -16,7 +16,7 @@ func init() { format.Register(fileFormat{}) }
 
 // Describe implements driver.Driver.
 func (fileFormat) Describe() driver.Description {
-	return driver.Description{Name: name, Extensions: extensions, Aligns64: true}
+	return driver.Description{Name: name, Extensions: extensions, Stores: driver.Aligns64}
 }
 
 var extensions = []string{extension}
@@ -25,7 +25,7 @@ var extensions = []string{extension}
 func (fileFormat) Detect(head []byte, _ int64) bool { return bytes.HasPrefix(head, []byte(magic)) }
 
 // Configure implements driver.Configurable.
-func (d fileFormat) Configure(own any, s *driver.Storage) (driver.Driver, error) {
+func (d fileFormat) Configure(own any, common *driver.WriteOptions) (driver.Driver, error) {
 	o, err := driver.OwnOptions(name, own, d.opts, (*WriteOptions).common)
 	return fileFormat{o}, err
 }

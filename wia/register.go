@@ -24,7 +24,7 @@ var extensions = []string{".wia"}
 // Describe implements driver.Driver.
 func (fileFormat) Describe() driver.Description {
 	return driver.Description{Name: formatName, Extensions: extensions, TakeValue: jsonmeta.Value,
-		Storage: "Compression Signer Key ExternalFrom", Aligns64: true}
+		Stores: driver.Compresses | driver.Signs | driver.Encrypts | driver.MovesData | driver.Aligns64}
 }
 
 // Detect implements driver.Driver.
@@ -37,22 +37,22 @@ func (fileFormat) Operators() []driver.Operator { return nil }
 
 // Configure implements driver.Configurable. The compression applies to the
 // blocks and to all tensors.
-func (d fileFormat) Configure(own any, s *driver.Storage) (driver.Driver, error) {
+func (d fileFormat) Configure(own any, common *driver.WriteOptions) (driver.Driver, error) {
 	o, err := driver.OwnOptions(formatName, own, d.opts, (*WriteOptions).common)
 	if err != nil {
 		return nil, err
 	}
-	if s.Compression != "" {
-		c := map[string]Compression{"gzip": Gzip, "zstd": Zstd}[s.Compression]
+	if common.Compression != "" {
+		c := map[string]Compression{"gzip": Gzip, "zstd": Zstd}[common.Compression]
 		if c == None {
-			return nil, driver.OptionError(formatName, "Compression", "%q, WIA has gzip and zstd", s.Compression)
+			return nil, driver.OptionError(formatName, "Compression", "%q, WIA has gzip and zstd", common.Compression)
 		}
-		o.Compression, o.Level = c, s.Level
+		o.Compression, o.Level = c, common.Level
 		o.CompressTensor = func(tensor.Info) Compression { return c }
 	}
-	if s.Key != nil {
-		o.Key = s.Key
+	if common.Key != nil {
+		o.Key = common.Key
 	}
-	o.Signer, o.ExternalFrom = cmp.Or(s.Signer, o.Signer), cmp.Or(s.ExternalFrom, o.ExternalFrom)
+	o.Signer, o.ExternalFrom = cmp.Or(common.Signer, o.Signer), cmp.Or(common.ExternalFrom, o.ExternalFrom)
 	return fileFormat{o}, nil
 }

@@ -133,12 +133,16 @@ func (o *convertFlags) options(ctx context.Context, c *cli.Tool) (*convert.Optio
 	}
 	read := *o.secrets.read
 	out.Read = &read
-	out.Storage = format.Storage{Compression: o.compress, Level: o.level, Align: o.align, Extended: o.extended, ExternalFrom: o.external}
+	out.Compression = o.compress
+	out.Level = o.level
+	out.Align = o.align
+	out.Extended = o.extended
+	out.ExternalFrom = o.external
 	if o.encrypt.Given() {
-		out.Storage.Key = o.secrets.key
+		out.Key = o.secrets.key
 	}
 	if o.sign.Given() {
-		out.Storage.Signer = o.secrets.signer
+		out.Signer = o.secrets.signer
 	}
 	return out, nil
 }
@@ -252,10 +256,10 @@ func convertWith(ctx context.Context, c *cli.Tool, given *convertFlags, args []s
 		return planned(target, report, m.Len(), out)
 	}
 	if target == standardOutput {
-		_, err := fmt.Fprintf(out, "standard output: written (%s)%s\n", report.Format, dropped(m, o.Storage))
+		_, err := fmt.Fprintf(out, "standard output: written (%s)%s\n", report.Format, dropped(m, &o.WriteOptions))
 		return err
 	}
-	return converted(target, report, dropped(m, o.Storage), out)
+	return converted(target, report, dropped(m, &o.WriteOptions), out)
 }
 
 // checkStandardOutput returns an error if the options do not go with OUT -.

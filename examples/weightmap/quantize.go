@@ -54,7 +54,7 @@ func kindsOf(to string, graph bool) (has []string) {
 			t.Quant = &tensor.Quantization{Axis: tensor.PerTensor, Scales: []float32{1}}
 		}
 		t.Size, _ = t.ByteSize()
-		d, err := driver.Configure(codec.Driver(), quantizing(to, kind), &format.Storage{})
+		d, err := driver.Configure(codec.Driver(), quantizing(to, kind), &format.WriteOptions{})
 		if err != nil {
 			return nil
 		}

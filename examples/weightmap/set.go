@@ -110,7 +110,7 @@ func set(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) (
 	if err != nil {
 		return err
 	}
-	line := fmt.Sprintf("%s: written (%s, %s)%s", target, m.Format(), text, dropped(m, format.Storage{Key: reading.Key}))
+	line := fmt.Sprintf("%s: written (%s, %s)%s", target, m.Format(), text, dropped(m, &format.WriteOptions{Key: reading.Key}))
 	_, err = fmt.Fprintln(out, cli.Printable(line))
 	return err
 }

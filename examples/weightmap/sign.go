@@ -92,7 +92,7 @@ func signFile(in, out string, signer crypto.Signer, reading *format.Options, err
 		}
 		progress := cli.NewProgress(errs, "signing")
 		defer progress.Finish()
-		o := &format.WriteOptions{Context: reading.Context, Progress: progress.Report, Storage: format.Storage{Signer: signer}}
+		o := &format.WriteOptions{Context: reading.Context, Progress: progress.Report, Signer: signer}
 		return rewrite(m, out, meta, o, reading.Key)
 	}
 	if _, ok := mle.From(m); !ok {

@@ -69,8 +69,8 @@ func encrypted(m *format.Model) bool {
 }
 
 // dropped describes the protection that a new file loses.
-func dropped(m *format.Model, s format.Storage) string {
-	return cli.Dropped(encrypted(m) && s.Key == nil, m.Signature() != nil && s.Signer == nil)
+func dropped(m *format.Model, o *format.WriteOptions) string {
+	return cli.Dropped(encrypted(m) && o.Key == nil, m.Signature() != nil && o.Signer == nil)
 }
 
 // metadataOf returns the metadata with the types in the file.

@@ -305,7 +305,7 @@ func TestHubCacheExternal(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			plain, root := t.TempDir(), t.TempDir()
 			p := &schema.Schema{Tensors: []tensor.Info{list(tensor.Float32, "a", 4)}}
-			expect.OK(t, create("", filepath.Join(plain, name), p, &format.WriteOptions{NoSync: true, Storage: format.Storage{ExternalFrom: 1}}))
+			expect.OK(t, create("", filepath.Join(plain, name), p, &format.WriteOptions{NoSync: true, ExternalFrom: 1}))
 			files := names(t, plain)
 			if len(files) != 2 {
 				t.Fatalf("files %q", files)

@@ -51,7 +51,7 @@ func severals(t *testing.T) []several {
 	for _, name := range []string{"onnx", "wia"} {
 		dir := t.TempDir()
 		p := &schema.Schema{Tensors: []tensor.Info{{Name: "a", DType: tensor.Float32, Shape: tensor.Shape{4}}}}
-		o := &format.WriteOptions{NoSync: true, Storage: format.Storage{ExternalFrom: 1}}
+		o := &format.WriteOptions{NoSync: true, ExternalFrom: 1}
 		expect.OK(t, create("", filepath.Join(dir, "m."+name), p, o))
 		s := several{name: name, files: map[string]string{}, entry: "m." + name}
 		for _, file := range names(t, dir) {

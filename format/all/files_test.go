@@ -24,8 +24,8 @@ func TestInfoFile(t *testing.T) {
 		{"one file", "safetensors", "m.safetensors", "m.safetensors", format.WriteOptions{}, 1},
 		{"shards", "safetensors", "m.safetensors", "m.safetensors.index.json", format.WriteOptions{MaxShard: 600}, 4},
 		{"split", "gguf", "m.gguf", "m-00001-of-00003.gguf", format.WriteOptions{MaxShard: 600}, 3},
-		{"external data of onnx", "onnx", "m.onnx", "m.onnx", format.WriteOptions{Storage: format.Storage{ExternalFrom: 300}}, 2},
-		{"external data of wia", "wia", "m.wia", "m.wia", format.WriteOptions{Storage: format.Storage{ExternalFrom: 300}}, 2},
+		{"external data of onnx", "onnx", "m.onnx", "m.onnx", format.WriteOptions{ExternalFrom: 300}, 2},
+		{"external data of wia", "wia", "m.wia", "m.wia", format.WriteOptions{ExternalFrom: 300}, 2},
 		{"a directory of tsr", "tsr", "m", "m", format.WriteOptions{}, 4},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -89,7 +89,7 @@ func TestInfoFile(t *testing.T) {
 func TestMissingFile(t *testing.T) {
 	p := &schema.Schema{Tensors: []tensor.Info{list(tensor.Float32, "a", 64)}}
 	path := filepath.Join(t.TempDir(), "m.onnx")
-	w, err := format.Create("onnx", path, p, &format.WriteOptions{NoSync: true, Storage: format.Storage{ExternalFrom: 1}})
+	w, err := format.Create("onnx", path, p, &format.WriteOptions{NoSync: true, ExternalFrom: 1})
 	expect.OK(t, feed(p, w, err))
 	m := open(t, path, nil)
 	data := m.Files()[1]

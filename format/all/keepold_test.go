@@ -43,8 +43,8 @@ func TestKeepOld(t *testing.T) {
 		o     format.WriteOptions
 	}{
 		{"shards", "model.safetensors", "model.safetensors.index.json", format.WriteOptions{MaxShard: 16}},
-		{"onnx", "m.onnx", "m.onnx", format.WriteOptions{Storage: format.Storage{ExternalFrom: 1}}},
-		{"wia", "m.wia", "m.wia", format.WriteOptions{Storage: format.Storage{ExternalFrom: 1}}},
+		{"onnx", "m.onnx", "m.onnx", format.WriteOptions{ExternalFrom: 1}},
+		{"wia", "m.wia", "m.wia", format.WriteOptions{ExternalFrom: 1}},
 	} {
 		for _, keep := range []bool{false, true} {
 			dir := t.TempDir()

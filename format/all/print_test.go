@@ -53,7 +53,7 @@ var printed = []any{
 	reload.Event{}, reload.EventKind(1), &reload.Handle{}, &reload.Lease{}, reload.Options{}, reload.Stats{},
 	&mobile.Canceler{}, &mobile.Model{}, &mobile.Options{}, &mobile.Pin{}, &mobile.Report{}, &mobile.Tensor{},
 	schema.Attribute{}, schema.Dim{}, schema.Entry{}, schema.Graph{}, schema.Loss{}, &schema.LossError{}, schema.LossKind(""), schema.LossList{}, schema.Metadata{}, schema.Native{}, schema.NativeKind{},
-	schema.Node{}, schema.Schema{}, driver.Spool(1), driver.Storage{}, schema.ValueInfo{}, driver.WriteOptions{},
+	schema.Node{}, schema.Schema{}, driver.Spool(1), schema.ValueInfo{}, driver.WriteOptions{},
 	remote.Answer{}, remote.Options{}, &remote.Reader{}, remote.Stats{}, &remote.StatusError{}, &remote.Temporary{}, remote.Version{},
 	&signing.Bundle{}, signing.File{}, signing.Identity{}, signing.Method(""), signing.Options{}, &signing.Policy{}, signing.Report{}, signing.Signer{}, &signing.Trust{},
 	mag.Checksum(1), &mag.File{}, mag.WriteOptions{},

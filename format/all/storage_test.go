@@ -45,35 +45,36 @@ func TestStorage(t *testing.T) {
 	expect.OK(t, err)
 	key := make([]byte, 32)
 	for name, tt := range map[string]struct {
-		s    format.Storage
+		o    format.WriteOptions
 		able string // formats that grant it
 	}{
-		"gzip":          {format.Storage{Compression: "gzip"}, "mobi wia"},
-		"zstd":          {format.Storage{Compression: "zstd", Level: 1}, "mle wia"},
-		"lz4":           {format.Storage{Compression: "lz4"}, "mle"},
-		"unknown":       {format.Storage{Compression: "zip"}, ""},
-		"int8":          {format.Storage{Compression: "int8"}, ""}, // which changes values
-		"level alone":   {format.Storage{Level: 3}, ""},
-		"level":         {format.Storage{Compression: "gzip", Level: 10}, ""},
-		"Ed25519":       {format.Storage{Signer: edKey}, "mle"},
-		"RSA":           {format.Storage{Signer: rsaKey}, "wia"},
-		"empty Ed25519": {format.Storage{Signer: ed25519.PrivateKey(nil)}, ""},
-		"empty RSA":     {format.Storage{Signer: (*rsa.PrivateKey)(nil)}, ""},
-		"empty key":     {format.Storage{Key: []byte{}}, ""},
-		"short key":     {format.Storage{Key: key[:31]}, ""},
-		"encryption":    {format.Storage{Key: key}, "mle wia"},
-		"align 64":      {format.Storage{Align: 64}, "gguf mag mle onnx tsr wia"},
-		"align 4096":    {format.Storage{Align: 4096}, "gguf"},
-		"align 3":       {format.Storage{Align: 3}, ""},
-		"align -8":      {format.Storage{Align: -8}, ""},
-		"extended":      {format.Storage{Extended: true}, "mag"},
-		"external":      {format.Storage{ExternalFrom: 1}, "onnx wia"},
-		"external from": {format.Storage{ExternalFrom: -1}, ""},
+		"gzip":          {format.WriteOptions{Compression: "gzip"}, "mobi wia"},
+		"zstd":          {format.WriteOptions{Compression: "zstd", Level: 1}, "mle wia"},
+		"lz4":           {format.WriteOptions{Compression: "lz4"}, "mle"},
+		"unknown":       {format.WriteOptions{Compression: "zip"}, ""},
+		"int8":          {format.WriteOptions{Compression: "int8"}, ""}, // which changes values
+		"level alone":   {format.WriteOptions{Level: 3}, ""},
+		"level":         {format.WriteOptions{Compression: "gzip", Level: 10}, ""},
+		"Ed25519":       {format.WriteOptions{Signer: edKey}, "mle"},
+		"RSA":           {format.WriteOptions{Signer: rsaKey}, "wia"},
+		"empty Ed25519": {format.WriteOptions{Signer: ed25519.PrivateKey(nil)}, ""},
+		"empty RSA":     {format.WriteOptions{Signer: (*rsa.PrivateKey)(nil)}, ""},
+		"empty key":     {format.WriteOptions{Key: []byte{}}, ""},
+		"short key":     {format.WriteOptions{Key: key[:31]}, ""},
+		"encryption":    {format.WriteOptions{Key: key}, "mle wia"},
+		"align 64":      {format.WriteOptions{Align: 64}, "gguf mag mle onnx tsr wia"},
+		"align 4096":    {format.WriteOptions{Align: 4096}, "gguf"},
+		"align 3":       {format.WriteOptions{Align: 3}, ""},
+		"align -8":      {format.WriteOptions{Align: -8}, ""},
+		"extended":      {format.WriteOptions{Extended: true}, "mag"},
+		"external":      {format.WriteOptions{ExternalFrom: 1}, "onnx wia"},
+		"external from": {format.WriteOptions{ExternalFrom: -1}, ""},
 	} {
 		for _, to := range format.Writable() {
 			dir := t.TempDir()
 			path := filepath.Join(dir, "w."+to)
-			_, err := convert.Model(m, path, &convert.Options{Verify: true, WriteOptions: format.WriteOptions{Storage: tt.s, NoSync: true}})
+			tt.o.NoSync = true
+			_, err := convert.Model(m, path, &convert.Options{Verify: true, WriteOptions: tt.o})
 			granted := strings.Contains(" "+tt.able+" ", " "+to+" ")
 			if granted && err != nil || !granted && err == nil {
 				t.Errorf("%s in %s: %v", name, to, err)
@@ -90,13 +91,13 @@ func TestStorage(t *testing.T) {
 					t.Errorf("%s in %s: it is not so", name, to)
 				}
 			}
-			back := open(t, path, &format.Options{Key: tt.s.Key})
+			back := open(t, path, &format.Options{Key: tt.o.Key})
 			info := back.At(0).Info()
-			check(tt.s.Compression == "" || info.Compression == tt.s.Compression)
-			check(tt.s.Align == 0 || info.Offset%tt.s.Align == 0)
-			check(tt.s.Signer == nil || back.Signature() != nil)
-			check(tt.s.ExternalFrom == 0 || len(names(t, dir)) == 2)
-			if tt.s.Key != nil {
+			check(tt.o.Compression == "" || info.Compression == tt.o.Compression)
+			check(tt.o.Align == 0 || info.Offset%tt.o.Align == 0)
+			check(tt.o.Signer == nil || back.Signature() != nil)
+			check(tt.o.ExternalFrom == 0 || len(names(t, dir)) == 2)
+			if tt.o.Key != nil {
 				locked, err := format.Open(path, nil)
 				check(errors.Is(err, format.ErrKey) || locked.NeedsKey())
 				locked.Close()
@@ -144,7 +145,7 @@ func TestKeysMayBeWiped(t *testing.T) {
 	for _, kind := range []string{"mle", "wia"} {
 		path := filepath.Join(t.TempDir(), "m."+kind)
 		key := bytes.Repeat([]byte{7}, 32)
-		w, err := format.Create(kind, path, p, &format.WriteOptions{NoSync: true, Storage: format.Storage{Key: key}})
+		w, err := format.Create(kind, path, p, &format.WriteOptions{NoSync: true, Key: key})
 		clear(key)
 		expect.OK(t, feed(p, w, err))
 		key = bytes.Repeat([]byte{7}, 32)
@@ -171,7 +172,7 @@ func TestSignerPanics(t *testing.T) {
 	expect.OK(t, err)
 	dir := t.TempDir()
 	p := &schema.Schema{Tensors: []tensor.Info{list(tensor.Float32, "w", 4)}}
-	w, err := format.Create("wia", filepath.Join(dir, "m.wia"), p, &format.WriteOptions{NoSync: true, Storage: format.Storage{Signer: moody{key}}})
+	w, err := format.Create("wia", filepath.Join(dir, "m.wia"), p, &format.WriteOptions{NoSync: true, Signer: moody{key}})
 	expect.OK(t, err)
 	expect.OK(t, w.WriteTensor("w", bytes.NewReader(make([]byte, 16))))
 	func() {
@@ -196,26 +197,26 @@ func TestNestedOptions(t *testing.T) {
 	expect.OK(t, err)
 	key := make([]byte, 32)
 	inner := map[string]format.WriteOptions{
-		"Context":              {Context: t.Context()},
-		"Progress":             {Progress: func(int64, int64, string) {}},
-		"Time":                 {Time: time.Unix(1, 0)},
-		"NoSync":               {NoSync: true},
-		"KeepOld":              {KeepOld: true},
-		"Spool":                {Spool: format.SpoolMemory},
-		"AcceptLoss":           {AcceptLoss: []string{"graph"}},
-		"KeepNames":            {KeepNames: true},
-		"MaxShard":             {MaxShard: 1},
-		"Storage.Compression":  {Storage: format.Storage{Compression: "zstd"}},
-		"Storage.Level":        {Storage: format.Storage{Level: 1}},
-		"Storage.Signer":       {Storage: format.Storage{Signer: ed25519.NewKeyFromSeed(key)}},
-		"Storage.Key":          {Storage: format.Storage{Key: key}},
-		"Storage.Align":        {Storage: format.Storage{Align: 64}},
-		"Storage.Extended":     {Storage: format.Storage{Extended: true}},
-		"Storage.ExternalFrom": {Storage: format.Storage{ExternalFrom: 1}},
-		"Format":               {Format: 1},
-		"Path":                 {Path: "m"},
+		"Context":      {Context: t.Context()},
+		"Progress":     {Progress: func(int64, int64, string) {}},
+		"Time":         {Time: time.Unix(1, 0)},
+		"NoSync":       {NoSync: true},
+		"KeepOld":      {KeepOld: true},
+		"Spool":        {Spool: format.SpoolMemory},
+		"AcceptLoss":   {AcceptLoss: []string{"graph"}},
+		"KeepNames":    {KeepNames: true},
+		"MaxShard":     {MaxShard: 1},
+		"Compression":  {Compression: "zstd"},
+		"Level":        {Level: 1},
+		"Signer":       {Signer: ed25519.NewKeyFromSeed(key)},
+		"Key":          {Key: key},
+		"Align":        {Align: 64},
+		"Extended":     {Extended: true},
+		"ExternalFrom": {ExternalFrom: 1},
+		"Format":       {Format: 1},
+		"Path":         {Path: "m"},
 	}
-	expect.Equal(t, reflect.TypeFor[format.WriteOptions]().NumField()-1+reflect.TypeFor[format.Storage]().NumField(), len(inner))
+	expect.Equal(t, reflect.TypeFor[format.WriteOptions]().NumField(), len(inner))
 	for field, o := range inner {
 		for name, own := range map[string]any{
 			"mle": &mle.WriteOptions{WriteOptions: o}, "wia": &wia.WriteOptions{WriteOptions: o}, "mag": mag.WriteOptions{WriteOptions: o},

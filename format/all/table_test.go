@@ -77,7 +77,7 @@ func line(head string, cells []string) string {
 func convertTo(m *format.Model, path, to string, lossy bool) error {
 	o := &convert.Options{To: to, Lossy: lossy, Verify: true}
 	o.NoSync = true
-	o.Storage.Extended = to == "mag" // for int8
+	o.Extended = to == "mag" // for int8
 	_, err := convert.Model(m, path, o)
 	return err
 }

@@ -66,7 +66,7 @@ func operatorSet(p *schema.Schema) int64 {
 
 // lossesOf returns the target's losses for a plan of these tensors.
 func (j *job) lossesOf(infos []tensor.Info) []schema.Loss {
-	d, err := driver.Configure(j.target, j.o.Format, &j.o.Storage)
+	d, err := driver.Configure(j.target, j.o.Format, &j.o.WriteOptions)
 	if err != nil {
 		return nil // format.Create reports it
 	}

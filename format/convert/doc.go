@@ -35,7 +35,7 @@
 // leaves out or changes: m metadata; c metadata values, written with another type; q quantization parameters; s scalars,
 // written with shape [1]; g the graph; l labels (names of nodes and dims); n names of tensors that no operator uses.
 //
-// Options.Storage sets compression, signature, encryption and similar options, and
+// Options.WriteOptions sets compression, signature, encryption and similar options, and
 // Options.Format sets options of a single format.
 //
 // # Operators

@@ -87,7 +87,7 @@ func TestWider(t *testing.T) {
 func TestScalars(t *testing.T) {
 	in := tensors(t, floats("s", tensor.Shape{}, 7), raw("n", tensor.Int64, tensor.Shape{}, le(8, 9)))
 	o := &convert.Options{}
-	o.Storage.Extended = true
+	o.Extended = true
 	refused(t, in, "mag", o, format.ErrUnsupported)
 	o.Lossy, o.Verify = true, true
 	m, report := converted(t, in, "mag", o)
@@ -95,7 +95,7 @@ func TestScalars(t *testing.T) {
 	want := []schema.Loss{{Kind: schema.LossConversion, Name: "n", Why: why, Acceptable: true}, {Kind: schema.LossConversion, Name: "s", Why: why, Acceptable: true}}
 	expect.Equal(t, want, report.Losses)
 	expect.Equal(t, vector("s", 7), content(t, m, "s"), loose)
-	o.Storage.Extended = false // no int64, so one tensor takes both
+	o.Extended = false // no int64, so one tensor takes both
 	if m, report = converted(t, in, "mag", o); len(report.Losses) != 3 {
 		t.Fatal(report)
 	}

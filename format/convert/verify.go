@@ -16,8 +16,8 @@ import (
 func (j *job) verify() error {
 	read := j.o.reading(j.o.To)
 	read.Trusted = nil // applies to the source
-	if j.o.Storage.Key != nil {
-		read.Key = j.o.Storage.Key
+	if j.o.Key != nil {
+		read.Key = j.o.Key
 	}
 	path := j.path
 	if len(j.report.Files) > 0 {

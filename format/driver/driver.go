@@ -39,10 +39,8 @@ type Description struct {
 	// TakeValue converts a value of a schema's metadata to a type that the format stores, for
 	// formats with more number types than int64 and float64. Nil means Number.
 	TakeValue func(v any) any
-	// Storage names the fields of schema.Storage that the format supports, such as "Compression Key".
-	Storage string
-	// Aligns64 means that tensors are always aligned at 64, which supports any smaller Align.
-	Aligns64 bool
+	// Stores says which options of WriteOptions the format has.
+	Stores Features
 }
 
 // DirParser is a Driver whose models may be directories.

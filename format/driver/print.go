@@ -23,7 +23,7 @@ func (o Options) LogValue() slog.Value { return slog.StringValue(o.String()) }
 
 // String describes the name and the endings, on one line.
 func (d Description) String() string {
-	return oneline.Struct("Description", "Name", d.Name, "Extensions", d.Extensions, "CheckOnTouch", d.CheckOnTouch, "Storage", d.Storage, "Aligns64", d.Aligns64)
+	return oneline.Struct("Description", "Name", d.Name, "Extensions", d.Extensions, "CheckOnTouch", d.CheckOnTouch, "Stores", d.Stores)
 }
 
 // GoString implements fmt.GoStringer like String.
@@ -122,22 +122,11 @@ func (u *Unverified) GoString() string { return u.String() }
 // LogValue implements slog.LogValuer like String.
 func (u *Unverified) LogValue() slog.Value { return slog.StringValue(u.String()) }
 
-// String describes the storage without keys, on one line.
-func (s Storage) String() string {
-	return oneline.Struct("Storage", "Compression", s.Compression, "Level", s.Level, "Align", s.Align, "Extended", s.Extended,
-		"ExternalFrom", s.ExternalFrom, "Signer", oneline.Secret(s.Signer != nil), "Key", oneline.Secret(s.Key != nil))
-}
-
-// GoString implements fmt.GoStringer like String.
-func (s Storage) GoString() string { return s.String() }
-
-// LogValue implements slog.LogValuer like String.
-func (s Storage) LogValue() slog.Value { return slog.StringValue(s.String()) }
-
 // String describes the options without keys, on one line.
 func (o WriteOptions) String() string {
 	return oneline.Struct("WriteOptions", "Progress", o.Progress != nil, "NoSync", o.NoSync, "KeepOld", o.KeepOld, "Spool", o.Spool, "AcceptLoss", o.AcceptLoss,
-		"KeepNames", o.KeepNames, "MaxShard", o.MaxShard, "Storage", o.Storage, "Format", o.Format != nil, "Path", o.Path)
+		"KeepNames", o.KeepNames, "MaxShard", o.MaxShard, "Compression", o.Compression, "Level", o.Level, "Signer", oneline.Secret(o.Signer != nil),
+		"Key", oneline.Secret(o.Key != nil), "Align", o.Align, "Extended", o.Extended, "ExternalFrom", o.ExternalFrom, "Format", o.Format != nil, "Path", o.Path)
 }
 
 // GoString implements fmt.GoStringer like String.

@@ -40,8 +40,28 @@ type WriteOptions struct {
 	// Writer.Files has them after Close. GGUF has no index: the first part opens the model, and a split model is only
 	// written where none is (fs.ErrExist). A model that fits in one file has the given path.
 	MaxShard int64
-	// Storage sets compression, encryption, signature and alignment for any format that has them.
-	Storage Storage
+
+	// The options from here to ExternalFrom set how a file stores its tensors: compressed, encrypted, signed, aligned. They
+	// change no value of a tensor. One that the format lacks is ErrOption.
+
+	// Compression names a method: "gzip", "zstd", "lz4" or "brotli".
+	Compression string
+	// Level is the effort of the compression, from 1 (fast) to 9 (small); 0 means 6.
+	Level int
+	// Signer signs the file: an Ed25519, RSA or ECDSA key, as the format supports. A nil key
+	// inside, such as ed25519.PrivateKey(nil), is ErrKey.
+	Signer crypto.Signer
+	// Key encrypts the file with AES-256-GCM. It has 32 bytes, or is nil for no encryption; any
+	// other length is ErrKey.
+	Key []byte
+	// Align is the alignment of each tensor's data in the file, in bytes: a power of two.
+	Align int64
+	// Extended allows extensions of the format that other readers may not support, such as
+	// dtypes that its specification lacks.
+	Extended bool
+	// ExternalFrom moves tensors of at least this many bytes to a data file next to the model; 0 moves
+	// none. One process may write the model from several goroutines; several processes must take turns.
+	ExternalFrom int64
 	// Format has the options of one format: its WriteOptions or a pointer to them, such as
 	// *mle.WriteOptions, whose embedded format.WriteOptions must be zero: those around them apply. Another type is
 	// ErrOption.
@@ -80,28 +100,4 @@ func SignatureTime(o *WriteOptions) int64 {
 		return time.Now().Unix()
 	}
 	return o.Time.Unix()
-}
-
-// Storage sets how a file stores its tensors: compressed, encrypted, signed, aligned. It changes no
-// value of a tensor. The zero value is the plain form of each format. An option that the format lacks
-// is ErrOption.
-type Storage struct {
-	// Compression names a method: "gzip", "zstd", "lz4" or "brotli".
-	Compression string
-	// Level is the effort of the compression, from 1 (fast) to 9 (small); 0 means 6.
-	Level int
-	// Signer signs the file: an Ed25519, RSA or ECDSA key, as the format supports. A nil key
-	// inside, such as ed25519.PrivateKey(nil), is ErrKey.
-	Signer crypto.Signer
-	// Key encrypts the file with AES-256-GCM. It has 32 bytes, or is nil for no encryption; any
-	// other length is ErrKey.
-	Key []byte
-	// Align is the alignment of each tensor's data in the file, in bytes: a power of two.
-	Align int64
-	// Extended allows extensions of the format that other readers may not support, such as
-	// dtypes that its specification lacks.
-	Extended bool
-	// ExternalFrom moves tensors of at least this many bytes to a data file next to the model; 0 moves
-	// none. One process may write the model from several goroutines; several processes must take turns.
-	ExternalFrom int64
 }

@@ -141,7 +141,7 @@
 // they are, so files with quantized tensors can be copied. tensor.Quantize and
 // package convert can quantize tensors to Q8_0.
 //
-// The alignment is format.WriteOptions.Storage.Align if set, else that of the schema's metadata, else 32.
+// The alignment is format.WriteOptions.Align if set, else that of the schema's metadata, else 32.
 //
 // The format has no checksums. Verify checks that the structure has not changed since the file
 // was opened, and reads all data.

@@ -200,7 +200,7 @@ func TestAlignment(t *testing.T) {
 		plan := &schema.Schema{Metadata: c.meta, Tensors: []tensor.Info{
 			{Name: "a", DType: tensor.Int8, Shape: tensor.Shape{3}}, {Name: "b", DType: tensor.Int8, Shape: tensor.Shape{1}},
 		}}
-		b := write(t, plan, &format.WriteOptions{Storage: format.Storage{Align: c.option}}, map[string][]byte{"a": {1, 2, 3}, "b": {4}})
+		b := write(t, plan, &format.WriteOptions{Align: c.option}, map[string][]byte{"a": {1, 2, 3}, "b": {4}})
 		m := open(t, b)
 		entry, _ := expect.Got(t, m.Metadata).Get("general.alignment")
 		if m.f.parts[0].align != c.want || entry != c.entry || int64(len(b))%c.want != 0 {
@@ -212,7 +212,7 @@ func TestAlignment(t *testing.T) {
 		expect.Equal(t, map[string][]byte{"a": {1, 2, 3}, "b": {4}}, dataOf(t, m))
 	}
 	for _, bad := range []int64{1, 4, 33, 1<<32 - 1, 1 << 32, 1 << 40, -8} {
-		expect.Refused(t, format.ErrOption, bad)(newWriter(io.Discard, &schema.Schema{}, &format.WriteOptions{Storage: format.Storage{Align: bad}}))
+		expect.Refused(t, format.ErrOption, bad)(newWriter(io.Discard, &schema.Schema{}, &format.WriteOptions{Align: bad}))
 	}
 }
 

@@ -52,7 +52,7 @@ func TestHuggingFace(t *testing.T) {
 		},
 	}
 	data := map[string][]byte{"w": make([]byte, 204), "b": make([]byte, 10), "h": make([]byte, 48), "i": make([]byte, 16)}
-	b := write(t, plan, &format.WriteOptions{Storage: format.Storage{Align: 64}}, data)
+	b := write(t, plan, &format.WriteOptions{Align: 64}, data)
 	expect.OK(t, os.WriteFile(path, b, 0o666))
 	out := huggingFace(t, "testdata/read.mjs", path)
 	type value struct {

@@ -23,7 +23,7 @@ var extensions = []string{extension}
 
 // Describe implements driver.Driver.
 func (fileFormat) Describe() driver.Description {
-	return driver.Description{Name: formatName, Extensions: extensions, TakeValue: takeValue, Storage: "Align"}
+	return driver.Description{Name: formatName, Extensions: extensions, TakeValue: takeValue, Stores: driver.Aligns}
 }
 
 // Detect implements driver.Driver.
@@ -39,12 +39,12 @@ func takeValue(v any) any {
 }
 
 // Configure implements driver.Configurable.
-func (d fileFormat) Configure(own any, s *driver.Storage) (driver.Driver, error) {
+func (d fileFormat) Configure(own any, common *driver.WriteOptions) (driver.Driver, error) {
 	d, err := driver.OwnOptions(formatName, own, d, nil)
-	if err == nil && s.Align != 0 {
-		d.align = uint32(min(s.Align, 1<<32-1)) // no power of two
+	if err == nil && common.Align != 0 {
+		d.align = uint32(min(common.Align, 1<<32-1)) // no power of two
 		if checkAlign(d.align) != nil {
-			err = driver.OptionError(formatName, "Align", "%d, not a power of two from %d to 2^31", s.Align, minAlign)
+			err = driver.OptionError(formatName, "Align", "%d, not a power of two from %d to 2^31", common.Align, minAlign)
 		}
 	}
 	return d, err

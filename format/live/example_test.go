@@ -85,7 +85,7 @@ func examplePath() string {
 func write(path string, numbers ...uint8) {
 	data := bytes.Repeat(numbers, 4)
 	plan := &schema.Schema{Tensors: []tensor.Info{{Name: "fc.weight", DType: tensor.Uint8, Shape: tensor.Shape{int64(len(data))}}}}
-	w, err := format.Create("mag", path, plan, &format.WriteOptions{NoSync: true, Storage: format.Storage{Extended: true}})
+	w, err := format.Create("mag", path, plan, &format.WriteOptions{NoSync: true, Extended: true})
 	if err == nil {
 		err = w.WriteTensor("fc.weight", bytes.NewReader(data))
 	}

@@ -58,10 +58,10 @@ func writeModel(t testing.TB, name, path string, m model) {
 	t.Helper()
 	o := &format.WriteOptions{NoSync: true}
 	if name == "mle" && !m.unsigned {
-		o.Storage.Signer = signer
+		o.Signer = signer
 	}
 	if m.external {
-		o.Storage.ExternalFrom = 1
+		o.ExternalFrom = 1
 	}
 	if m.elements == 0 {
 		m.elements = elements
@@ -330,11 +330,11 @@ func packed(t *testing.T, key []byte) string {
 	dir := t.TempDir()
 	plain, path := filepath.Join(dir, "plain"), filepath.Join(dir, "model.wia")
 	replace(t, plain, bytesOf(t, model{value: 1}))
-	storage := format.Storage{Compression: "zstd"}
+	o := format.WriteOptions{NoSync: true, Compression: "zstd"}
 	if key != nil {
-		storage = format.Storage{Key: key}
+		o = format.WriteOptions{NoSync: true, Key: key}
 	}
-	_, err := convert.File(plain, path, &convert.Options{Lossy: true, WriteOptions: format.WriteOptions{NoSync: true, Storage: storage}})
+	_, err := convert.File(plain, path, &convert.Options{Lossy: true, WriteOptions: o})
 	expect.OK(t, err)
 	return path
 }

@@ -124,7 +124,7 @@ func TestBadSignature(t *testing.T) {
 	var file bytes.Buffer
 	_, private, err := ed25519.GenerateKey(nil)
 	expect.OK(t, err)
-	w, err := format.NewWriter("mle", &file, &schema.Schema{}, &format.WriteOptions{Storage: format.Storage{Signer: private}})
+	w, err := format.NewWriter("mle", &file, &schema.Schema{}, &format.WriteOptions{Signer: private})
 	expect.OK(t, err)
 	expect.OK(t, w.Close())
 	r, err := openBytes(t, file.Bytes()).Verify(nil, nil)
@@ -272,7 +272,7 @@ func TestMobiNames(t *testing.T) {
 		{"numbers", &schema.Schema{Tensors: []tensor.Info{info("7")}, Graph: graph("7")}, false, []string{"7"}, []string{"x", "7"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			o := &format.WriteOptions{KeepNames: test.keep, Storage: format.Storage{Compression: "gzip", Level: 9}}
+			o := &format.WriteOptions{KeepNames: test.keep, Compression: "gzip", Level: 9}
 			m := openBytes(t, written(t, "mobi", test.plan, o, slices.Repeat([][]byte{make([]byte, 1024)}, len(test.plan.Tensors))...))
 			watched := map[string]bool{}
 			r, err := m.Verify(progress(func(_, _ int64, tensor string) bool { watched[tensor] = true; return true }), nil)

@@ -21,7 +21,7 @@ func init() {
 
 // Describe implements driver.Driver.
 func (fileFormat) Describe() driver.Description {
-	return driver.Description{Name: formatName, Extensions: extensions, Storage: "ExternalFrom", Aligns64: true}
+	return driver.Description{Name: formatName, Extensions: extensions, Stores: driver.MovesData | driver.Aligns64}
 }
 
 // Detect implements driver.Driver.
@@ -48,12 +48,12 @@ func (d fileFormat) Layout(p *schema.Schema, o *driver.WriteOptions) (*driver.La
 func (fileFormat) Operators() []driver.Operator { return nil }
 
 // Configure implements driver.Configurable.
-func (d fileFormat) Configure(own any, s *driver.Storage) (driver.Driver, error) {
+func (d fileFormat) Configure(own any, common *driver.WriteOptions) (driver.Driver, error) {
 	o, err := driver.OwnOptions(formatName, own, d.opts, (*WriteOptions).common)
 	if err != nil {
 		return nil, err
 	}
-	o.ExternalFrom = cmp.Or(s.ExternalFrom, o.ExternalFrom)
+	o.ExternalFrom = cmp.Or(common.ExternalFrom, o.ExternalFrom)
 	return fileFormat{o}, nil
 }
 

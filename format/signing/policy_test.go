@@ -145,7 +145,7 @@ var severals = map[string]struct {
 }{
 	"safetensors shards":      {"safetensors", "m.safetensors", format.WriteOptions{MaxShard: 4000}},
 	"TSR directory":           {"tsr", "model", format.WriteOptions{}},
-	"ONNX with external data": {"onnx", "m.onnx", format.WriteOptions{Storage: format.Storage{ExternalFrom: 1}}},
+	"ONNX with external data": {"onnx", "m.onnx", format.WriteOptions{ExternalFrom: 1}},
 }
 
 // several writes a model and signs its directory. It returns the path to open, the files, and a policy.
@@ -170,7 +170,7 @@ func TestSignatureOfOneFile(t *testing.T) {
 	key := newKey(t, elliptic.P256())
 	for _, name := range []string{"onnx", "wia"} {
 		path := filepath.Join(t.TempDir(), "m."+name)
-		write(t, name, path, &format.WriteOptions{Storage: format.Storage{ExternalFrom: 1}})
+		write(t, name, path, &format.WriteOptions{ExternalFrom: 1})
 		sign(t, path, path+".sig", key)
 		err := open(path, &Policy{Trust: trusting(key)})
 		if !errors.Is(err, format.ErrSignature) || !strings.Contains(err.Error(), ".data") {

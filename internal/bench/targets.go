@@ -50,7 +50,7 @@ func (t *table) mobi() {
 			for _, compression := range []string{"", "gzip"} {
 				o := &convert.Options{To: "mobi", Lossy: true, Quantize: convert.Quantized(tensor.QuantizeOptions{DType: d, PerChannel: true}),
 					QuantizeOnly: func(tensor.Info) bool { return true }}
-				o.NoSync, o.Storage.Compression = true, compression
+				o.NoSync, o.Compression = true, compression
 				t.targets(fmt.Sprintf("mobi/%s/%v/%s", n.Name, d, compression), func(b *testing.B, path string) error {
 					_, err := convert.File(t.file(b, "safetensors", n.Model).path, path, o)
 					return err

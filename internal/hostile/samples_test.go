@@ -34,7 +34,7 @@ type sample struct {
 	format, name string
 	open         string // the file to open, "" for the directory
 	graph        bool
-	storage      format.Storage
+	storage      format.WriteOptions
 	create       creator // nil for format.Create
 	trust        format.Trust
 
@@ -61,14 +61,14 @@ var (
 	edKey    = ed25519.NewKeyFromSeed(secret)
 	ecKey, _ = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 
-	encrypted = format.Storage{Key: secret}
-	outside   = format.Storage{ExternalFrom: 1}
+	encrypted = format.WriteOptions{Key: secret}
+	outside   = format.WriteOptions{ExternalFrom: 1}
 )
 
 // list has one or more samples of every format.
 var list = []*sample{
 	{format: "mobi", name: "plain", open: "m", graph: true, summed: true},
-	{format: "mobi", name: "gzip", open: "m", graph: true, summed: true, storage: format.Storage{Compression: "gzip"}},
+	{format: "mobi", name: "gzip", open: "m", graph: true, summed: true, storage: format.WriteOptions{Compression: "gzip"}},
 	{format: "mag", name: "v1", open: "m", summed: true, private: true},
 	{format: "mag", name: "snapshot", open: "m", private: true, create: func(path string, p *schema.Schema, o format.WriteOptions) (*format.Writer, error) {
 		return mag.Create(path, p, &mag.WriteOptions{WriteOptions: o, Snapshot: true})
@@ -78,18 +78,18 @@ var list = []*sample{
 		return tsr.CreateDir(path, p, &tsr.WriteOptions{WriteOptions: o})
 	}},
 	{format: "mle", name: "plain", open: "m", graph: true, summed: true, private: true},
-	{format: "mle", name: "lz4", open: "m", graph: true, summed: true, private: true, storage: format.Storage{Compression: "lz4"}},
+	{format: "mle", name: "lz4", open: "m", graph: true, summed: true, private: true, storage: format.WriteOptions{Compression: "lz4"}},
 	{format: "mle", name: "zstd chunks", open: "m", graph: true, summed: true, private: true, create: mleWith(mle.WriteOptions{Compression: mle.MethodZstd, Chunked: true, ChunkSize: 1024})},
 	{format: "mle", name: "float16", open: "m", graph: true, summed: true, private: true, create: mleWith(mle.WriteOptions{Compression: mle.MethodFloat16})},
 	{format: "mle", name: "encrypted", open: "m", graph: true, summed: true, private: true, storage: encrypted},
-	{format: "mle", name: "signed", open: "m", graph: true, summed: true, private: true, storage: format.Storage{Signer: edKey}, trust: format.TrustKey(edKey.Public())},
+	{format: "mle", name: "signed", open: "m", graph: true, summed: true, private: true, storage: format.WriteOptions{Signer: edKey}, trust: format.TrustKey(edKey.Public())},
 	{format: "wia", name: "plain", open: "m.wia", graph: true, summed: true},
 	{format: "wia", name: "compressed", open: "m.wia", graph: true, summed: true, create: func(path string, p *schema.Schema, o format.WriteOptions) (*format.Writer, error) {
 		zip := func(tensor.Info) wia.Compression { return wia.Gzip }
 		return wia.Create(path, p, &wia.WriteOptions{WriteOptions: o, Compression: wia.Zstd, CompressTensor: zip})
 	}},
 	{format: "wia", name: "encrypted", open: "m.wia", graph: true, summed: true, storage: encrypted},
-	{format: "wia", name: "signed", open: "m.wia", graph: true, summed: true, storage: format.Storage{Signer: ecKey}, trust: format.TrustKey(ecKey.Public())},
+	{format: "wia", name: "signed", open: "m.wia", graph: true, summed: true, storage: format.WriteOptions{Signer: ecKey}, trust: format.TrustKey(ecKey.Public())},
 	{format: "wia", name: "external", open: "m.wia", summed: true, storage: outside},
 	{format: "safetensors", name: "plain", open: "m"},
 	{format: "gguf", name: "plain", open: "m"},
@@ -146,7 +146,10 @@ func (s *sample) write(t testing.TB, generation int) {
 			return format.Create(s.format, path, p, &o)
 		}
 	}
-	w, err := create(filepath.Join(dir, s.open), p, format.WriteOptions{AcceptLoss: everything, NoSync: true, Storage: s.storage})
+	o := s.storage
+	o.AcceptLoss = everything
+	o.NoSync = true
+	w, err := create(filepath.Join(dir, s.open), p, o)
 	for i := 0; i < len(data) && err == nil; i++ {
 		err = w.WriteTensor(p.Tensors[i].Name, bytes.NewReader(data[i]))
 	}

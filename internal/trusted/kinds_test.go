@@ -56,15 +56,15 @@ var (
 	bundleKey, _  = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	edKey         = ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
 	ecKey, _      = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	external      = format.Storage{ExternalFrom: 1}
+	external      = format.WriteOptions{ExternalFrom: 1}
 	everyLoss     = []string{"metadata", "graph", "label", "attribute", "value", "conversion", "name", "quantization"}
-	signedOutside = format.Storage{ExternalFrom: 1, Signer: ecKey}
+	signedOutside = format.WriteOptions{ExternalFrom: 1, Signer: ecKey}
 )
 
 // kinds are all kinds of models: those of one file, and each that has several.
 var kinds = []*kind{
 	{name: "mobi", format: "mobi", open: "m.mobi"},
-	{name: "mobi, gzip", format: "mobi", open: "m.mobi", o: format.WriteOptions{Storage: format.Storage{Compression: "gzip"}}},
+	{name: "mobi, gzip", format: "mobi", open: "m.mobi", o: format.WriteOptions{Compression: "gzip"}},
 	{name: "mag", format: "mag", open: "m.mag"},
 	{name: "tsr", format: "tsr", open: "tensor.tsr", single: "tensor"},
 	{name: "tsr directory", format: "tsr", create: func(path string, p *schema.Schema, o *format.WriteOptions) (*format.Writer, error) {
@@ -74,14 +74,14 @@ var kinds = []*kind{
 	{name: "mle, zstd chunks", format: "mle", open: "m.mle", create: func(path string, p *schema.Schema, o *format.WriteOptions) (*format.Writer, error) {
 		return mle.Create(path, p, &mle.WriteOptions{WriteOptions: *o, Compression: mle.MethodZstd, Chunked: true, ChunkSize: 64 << 10})
 	}},
-	{name: "mle, signed inside", format: "mle", open: "m.mle", o: format.WriteOptions{Storage: format.Storage{Signer: edKey}}, key: format.TrustKey(edKey.Public())},
+	{name: "mle, signed inside", format: "mle", open: "m.mle", o: format.WriteOptions{Signer: edKey}, key: format.TrustKey(edKey.Public())},
 	{name: "wia", format: "wia", open: "m.wia"},
 	{name: "wia, compressed", format: "wia", open: "m.wia", create: func(path string, p *schema.Schema, o *format.WriteOptions) (*format.Writer, error) {
 		return wia.Create(path, p, &wia.WriteOptions{WriteOptions: *o, CompressTensor: func(tensor.Info) wia.Compression { return wia.Zstd }})
 	}},
-	{name: "wia, external data", format: "wia", open: "m.wia", o: format.WriteOptions{Storage: external}},
-	{name: "wia, signed inside", format: "wia", open: "m.wia", o: format.WriteOptions{Storage: format.Storage{Signer: ecKey}}, key: format.TrustKey(ecKey.Public())},
-	{name: "wia, external data, signed inside", format: "wia", open: "m.wia", o: format.WriteOptions{Storage: signedOutside}, key: format.TrustKey(ecKey.Public())},
+	{name: "wia, external data", format: "wia", open: "m.wia", o: external},
+	{name: "wia, signed inside", format: "wia", open: "m.wia", o: format.WriteOptions{Signer: ecKey}, key: format.TrustKey(ecKey.Public())},
+	{name: "wia, external data, signed inside", format: "wia", open: "m.wia", o: signedOutside, key: format.TrustKey(ecKey.Public())},
 	{name: "safetensors", format: "safetensors", open: "m.safetensors", bytes: true},
 	{name: "safetensors, shards", format: "safetensors", open: "m.safetensors.index.json", o: format.WriteOptions{MaxShard: 4 * elems}},
 	{name: "safetensors, one shard", format: "safetensors", open: "a.safetensors", one: true, write: writeShard},
@@ -90,7 +90,7 @@ var kinds = []*kind{
 	{name: "npy", format: "npy", open: "array.npy", single: "array"},
 	{name: "npz", format: "npz", open: "m.npz"},
 	{name: "onnx", format: "onnx", open: "m.onnx"},
-	{name: "onnx, external data", format: "onnx", open: "m.onnx", o: format.WriteOptions{Storage: external}},
+	{name: "onnx, external data", format: "onnx", open: "m.onnx", o: external},
 	{name: "torch", format: "torch", open: "m.pt", write: writeTorch},
 	{name: "torch, unpacked", format: "torch", write: writeUnpacked},
 	{name: "torch, shards", format: "torch", open: "pytorch_model.bin.index.json", write: writeTorchShards},

@@ -129,7 +129,7 @@ func TestLoadRefuses(t *testing.T) {
 			path, p := filepath.Join(t.TempDir(), "other.mag"), Plan()
 			p.Graph, p.Metadata = nil, nil
 			c.change(p)
-			w, err := format.Create("mag", path, p, &format.WriteOptions{Storage: format.Storage{Extended: true}})
+			w, err := format.Create("mag", path, p, &format.WriteOptions{Extended: true})
 			expect.OK(t, err)
 			defer w.Abort()
 			for _, i := range p.Tensors {
