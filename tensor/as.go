@@ -10,7 +10,8 @@ import (
 // As returns the tensor as a slice of T over the model's own memory, without
 // copying and without allocating. It is valid until the model is closed and
 // must not be written to. When View.ZeroCopy is false because the data is
-// compressed, remote or misaligned, the slice is over the copy Bytes returns.
+// compressed, remote or misaligned, the slice is over the copy Bytes returns; for a view of
+// FromReaderAt the error is ErrUnsupported.
 //
 // T must be the Go type of the dtype: F16 (or the bits as uint16) for float16, BF16 (or uint16)
 // for bfloat16, uint8 for bool and the float8 types, and the type of the same name for the others.
@@ -27,6 +28,9 @@ func As[T Elem](v View) ([]T, error) {
 		return nil, v.refusal(fmt.Errorf("%w: %s, not %T", ErrDType, info.TypeName(), zero))
 	case !memory.LittleEndian && info.DType.Size() > 1:
 		return nil, v.refusal(ErrByteOrder)
+	}
+	if isBehindReader(v.ref().Owner()) {
+		return nil, v.refusal(fmt.Errorf("%w: the tensor is behind an io.ReaderAt, with no memory to view: use Decode", ErrUnsupported))
 	}
 	b, err := v.Bytes()
 	if err != nil {

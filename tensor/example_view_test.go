@@ -14,6 +14,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/weightmap/weightmap/format"
 	_ "github.com/weightmap/weightmap/mag"
@@ -215,4 +216,59 @@ func ExampleView_Prefetch() {
 		}
 	}
 	// Output:
+}
+
+// The same bytes under another name and shape, without a copy.
+func ExampleView_WithInfo() {
+	m, done := model()
+	defer done()
+	v, err := m.Tensor("fc.weight")
+	if err != nil {
+		log.Fatal(err)
+	}
+	info := v.Info()
+	info.Name, info.Shape = "linear.weight", tensor.Shape{6}
+	flat, err := v.WithInfo(info)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(flat, flat.ZeroCopy())
+	info.Shape = tensor.Shape{5}
+	_, err = v.WithInfo(info)
+	fmt.Println(errors.Is(err, tensor.ErrShape))
+	// Output:
+	// "linear.weight" float32 [6] true
+	// true
+}
+
+// A tensor in a file of the program's own, which is read when it is used.
+func ExampleFromReaderAt() {
+	file := strings.NewReader("header\x01\x02\x03\x04\x05\x06")
+	info := tensor.Info{Name: "w", DType: tensor.Uint8, Shape: tensor.Shape{3, 2}}
+	v, err := tensor.FromReaderAt(info, io.NewSectionReader(file, 6, 6))
+	if err != nil {
+		log.Fatal(err)
+	}
+	row, err := v.Slice(tensor.At(1)) // reads nothing
+	if err != nil {
+		log.Fatal(err)
+	}
+	numbers, err := tensor.Decode[float32](nil, row) // reads two bytes
+	fmt.Println(numbers, err)
+	_, err = tensor.As[uint8](v)
+	fmt.Println(errors.Is(err, tensor.ErrUnsupported))
+	// Output:
+	// [3 4] <nil>
+	// true
+}
+
+// Shapes for libraries whose dims have other types.
+func ExampleDims() {
+	dims, err := tensor.Dims[int](tensor.Shape{16, 3})
+	fmt.Println(dims, err)
+	_, err = tensor.Dims[uint8](tensor.Shape{1000})
+	fmt.Println(err)
+	// Output:
+	// [16 3] <nil>
+	// invalid shape: dim 0 is 1000, which uint8 does not hold
 }

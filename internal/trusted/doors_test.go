@@ -439,6 +439,7 @@ var unsigned = map[string]string{
 	"tensor FromBytes":                   "of the program's own bytes",
 	"format OpenHead":                    "refused under trust (TestOpenHeadRefused)",
 	"tensor FromInfo":                    "of the program's own bytes",
+	"tensor FromReaderAt":                "of the program's own reader",
 	"tensor Of":                          "of the program's own numbers",
 }
 

@@ -190,6 +190,7 @@ var uses = []use{
 	})},
 	{name: "Clone", api: []string{"tensor (View).Clone"}, run: ofViews(func(v tensor.View) ([]byte, error) { return readOf(v.Clone()) })},
 	{name: "Slice", api: []string{"tensor (View).Slice"}, run: ofViews(func(v tensor.View) ([]byte, error) { return readOf(v.Slice(rows(v)...)) })},
+	{name: "WithInfo", api: []string{"tensor (View).WithInfo"}, run: ofViews(func(v tensor.View) ([]byte, error) { return readOf(v.WithInfo(v.Info())) })},
 	{name: "Tensor", api: []string{"format (*Model).Tensor"}, run: func(m *format.Model, see see) {
 		for i := range m.Len() {
 			name := m.At(i).Name()
@@ -304,6 +305,13 @@ var uses = []use{
 			see(v.Name(), b, err)
 		}
 	}},
+	{name: "WithInfo, in place", api: []string{"tensor (View).WithInfo"}, inPlace: true, run: ofViews(func(v tensor.View) ([]byte, error) {
+		s, err := v.WithInfo(v.Info())
+		if err != nil {
+			return nil, err
+		}
+		return s.Bytes()
+	})},
 	{name: "Slice, in place", api: []string{"tensor (View).Slice"}, inPlace: true, run: ofViews(func(v tensor.View) ([]byte, error) {
 		s, err := v.Slice(rows(v)...)
 		if err != nil {
