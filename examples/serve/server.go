@@ -12,8 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/live"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 // server answers requests.

@@ -14,6 +14,7 @@ import (
 	"github.com/weightmap/weightmap/examples/train/net"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/mle"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -99,7 +100,7 @@ func compare(master string, held int, out io.Writer) error {
 		for _, kind := range formats {
 			path := filepath.Join(filepath.Dir(master), v.file(kind))
 			got, err := v.try(master, path, kind, drawings)
-			var refused *format.LossError
+			var refused *schema.LossError
 			if errors.As(err, &refused) {
 				continue // the format has no scales
 			} else if err != nil {
