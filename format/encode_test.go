@@ -33,6 +33,8 @@ func (toyWriter) Parse(driver.Source, *driver.Index, *driver.Options) (*driver.P
 	return nil, tensor.ErrUnsupported
 }
 
+func (toyWriter) Losses(*schema.Schema, *driver.WriteOptions, *schema.LossList) error { return nil }
+
 // laidOut is a driver whose files have a layout.
 type laidOut struct {
 	toyWriter

@@ -97,6 +97,8 @@ func (f fakeDirs) ParseDir(dir driver.Dir, x *driver.Index, _ *driver.Options) (
 	return f.parse(src, s, x)
 }
 
+func (f *fake) Losses(*schema.Schema, *driver.WriteOptions, *schema.LossList) error { return nil }
+
 func (f *fake) Layout(p *schema.Schema, _ *driver.WriteOptions) (*driver.Layout, error) {
 	f.layouts++
 	var w wire.Buffer

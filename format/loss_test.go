@@ -25,7 +25,7 @@ type poor struct {
 // newPoor returns the format, which shows the schema in *seen.
 func newPoor(seen **schema.Schema) Codec { return With(poor{&fake{name: "poor", magic: "POOR"}, seen}) }
 
-func (d poor) Losses(p *schema.Schema, _ *driver.WriteOptions, l *schema.LossList) {
+func (d poor) Losses(p *schema.Schema, _ *driver.WriteOptions, l *schema.LossList) error {
 	l.AllQuantization(p, "no parameters")
 	l.AllMetadata(p, "no metadata")
 	for i := range p.Tensors {
@@ -37,7 +37,7 @@ func (d poor) Losses(p *schema.Schema, _ *driver.WriteOptions, l *schema.LossLis
 		}
 	}
 	if p.Graph == nil {
-		return
+		return nil
 	}
 	for i, n := range p.Graph.Nodes {
 		if n.Op == "Gemm" {
@@ -50,6 +50,7 @@ func (d poor) Losses(p *schema.Schema, _ *driver.WriteOptions, l *schema.LossLis
 			l.Converted(schema.LossLabel, n.Name, "no names")
 		}
 	}
+	return nil
 }
 
 func (d poor) Layout(p *schema.Schema, o *driver.WriteOptions) (*driver.Layout, error) {

@@ -49,7 +49,7 @@ func Formats() []string { return names(func(driver.Driver) bool { return true })
 // Writable returns the names of the registered formats that can be written, sorted.
 func Writable() []string {
 	return names(func(d driver.Driver) bool {
-		_, ok := d.(driver.Layouter)
+		_, ok := d.(driver.Writer)
 		return ok
 	})
 }

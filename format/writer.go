@@ -189,7 +189,7 @@ func (w *Writer) add(t *tensor.Info, entry *driver.Tensor) (size int64, err erro
 
 // layoutOf asks the driver for the layout of a schema.
 func (w *Writer) layoutOf(p *schema.Schema) (*driver.Layout, error) {
-	d, ok := w.driver.(driver.Layouter)
+	d, ok := w.driver.(driver.Writer)
 	if !ok {
 		return nil, fmt.Errorf("%w: the format cannot be written", tensor.ErrUnsupported)
 	}

@@ -11,12 +11,16 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
+	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Losses implements driver.Lossy: it lists the parts of a schema that the selected container cannot hold.
-func (d fileFormat) Losses(p *schema.Schema, _ *driver.WriteOptions, l *schema.LossList) {
+// Losses implements driver.Writer: it lists the parts of a schema that the selected container cannot hold.
+func (d fileFormat) Losses(p *schema.Schema, _ *driver.WriteOptions, l *schema.LossList) error {
 	o := &d.opts
+	if o.Checksum > CRC32 {
+		return wire.Refuse(formatName, "checksum", "%w: no form %d", format.ErrUnsupported, o.Checksum)
+	}
 	l.AllQuantization(p, "the format has no quantization parameters")
 	l.AnyGraph(p, "the format holds no graph")
 	if o.Snapshot {
@@ -47,6 +51,7 @@ func (d fileFormat) Losses(p *schema.Schema, _ *driver.WriteOptions, l *schema.L
 			l.Fixed(schema.LossShape, t.Name, err)
 		}
 	}
+	return nil
 }
 
 // metadataLosses lists the entries that cannot be written or would not be read

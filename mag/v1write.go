@@ -15,9 +15,6 @@ import (
 // each at a multiple of 64. Since the records hold the digests, they are written
 // last, unless there are none.
 func layoutV1(p *schema.Schema, o *WriteOptions) (*driver.Layout, error) {
-	if o.Checksum > CRC32 {
-		return nil, wire.Refuse(formatName, "checksum", "%w: no form %d", format.ErrUnsupported, o.Checksum)
-	}
 	for i := range p.Tensors {
 		if name := p.Tensors[i].Name; len(name) > maxKey {
 			return nil, wire.Refuse(formatName, fmt.Sprintf("tensor %q", name), "%w: the name has %d bytes, at most %d are possible", format.ErrLimit, len(name), maxKey)

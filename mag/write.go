@@ -17,7 +17,7 @@ func Create(path string, p *schema.Schema, o *WriteOptions) (*format.Writer, err
 	return format.With(fileFormat{*o}).Create(path, p, &o.WriteOptions)
 }
 
-// Layout implements driver.Layouter.
+// Layout implements driver.Writer.
 func (d fileFormat) Layout(p *schema.Schema, o *driver.WriteOptions) (*driver.Layout, error) {
 	if d.opts.Snapshot {
 		return layoutSnapshot(p, o)

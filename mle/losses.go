@@ -10,9 +10,14 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Losses implements driver.Lossy.
-func (d fileFormat) Losses(p *schema.Schema, _ *driver.WriteOptions, l *schema.LossList) {
+// Losses implements driver.Writer.
+func (d fileFormat) Losses(p *schema.Schema, _ *driver.WriteOptions, l *schema.LossList) error {
 	o := &d.opts
+	checked := d.opts
+	err := checked.check()
+	if err != nil {
+		return err
+	}
 	if o.Quantized {
 		quantizedLosses(p, l)
 		p = asFloats(p)
@@ -37,6 +42,7 @@ func (d fileFormat) Losses(p *schema.Schema, _ *driver.WriteOptions, l *schema.L
 			l.Fixed(schema.LossShape, t.Name, err)
 		}
 	}
+	return nil
 }
 
 // fits refuses shapes that a descriptor cannot hold.

@@ -34,7 +34,7 @@ func (fileFormat) Detect(head []byte, _ int64) bool {
 	return len(head) >= 4 && binary.LittleEndian.Uint32(head) == magic
 }
 
-// Layout implements driver.Layouter. Version 2 does not stream, since its header has
+// Layout implements driver.Writer. Version 2 does not stream, since its header has
 // checksums of the sections.
 func (d fileFormat) Layout(p *schema.Schema, o *driver.WriteOptions) (*driver.Layout, error) {
 	return &driver.Layout{

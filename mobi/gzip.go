@@ -65,9 +65,6 @@ func (d *document) pack(t driver.Target) (driver.Encoder, error) {
 	if plain, err := d.layout(); err == nil {
 		p.end = plain.Size + alignment
 	}
-	if _, err := codecs.CheckLevel(d.opts.Gzip); err != nil {
-		return nil, wire.Refuse(name, "compression level", "%w", err)
-	}
 	return p, nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/weightmap/weightmap/format/schema"
 	codecs "github.com/weightmap/weightmap/internal/codec"
 	"github.com/weightmap/weightmap/internal/codec/gzip"
+	"github.com/weightmap/weightmap/internal/wire"
 )
 
 // fileFormat is the driver, with its write options.
@@ -31,12 +32,20 @@ func (fileFormat) Detect(head []byte, _ int64) bool {
 	return bytes.HasPrefix(head, []byte("IBOM")) || bytes.HasPrefix(head, []byte("MOBI"))
 }
 
-// Losses implements driver.Lossy.
-func (d fileFormat) Losses(p *schema.Schema, common *driver.WriteOptions, l *schema.LossList) {
-	_, _ = newDocument(p, common, &d.opts, l)
+// Losses implements driver.Writer.
+func (d fileFormat) Losses(p *schema.Schema, common *driver.WriteOptions, l *schema.LossList) error {
+	if d.opts.Footer > CRC32 {
+		return wire.Refuse(name, "footer", "%w: %d", format.ErrUnsupported, d.opts.Footer)
+	}
+	_, err := codecs.CheckLevel(d.opts.Gzip)
+	if err != nil {
+		return wire.Refuse(name, "compression level", "%w", err)
+	}
+	_, _ = newDocument(p, common, &d.opts, l) // Layout returns the error
+	return nil
 }
 
-// Layout implements driver.Layouter. With compression, the offsets depend on which
+// Layout implements driver.Writer. With compression, the offsets depend on which
 // constants shrink.
 func (d fileFormat) Layout(p *schema.Schema, o *driver.WriteOptions) (*driver.Layout, error) {
 	doc, err := newDocument(p, o, &d.opts, &schema.LossList{})

@@ -68,8 +68,6 @@ func newDocument(p *schema.Schema, common *driver.WriteOptions, o *WriteOptions,
 	d.head, d.graph = head, graph
 	_, dated := p.Metadata.Get(keyCreated)
 	switch {
-	case o.Footer > CRC32:
-		return nil, wire.Refuse(name, "footer", "%w: %d", format.ErrUnsupported, o.Footer)
 	case own && p.Graph != nil:
 		return nil, wire.Refuse(name, "graph", "%w: both the schema and the options have one", format.ErrUnsupported)
 	case !dated && driver.CreationTime(common) < 0:

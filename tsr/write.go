@@ -43,7 +43,7 @@ func (d fileFormat) wantsDir(p *schema.Schema, path string) bool {
 	return err == nil && st.IsDir()
 }
 
-// Layout implements driver.Layouter. Each file has a header and one tensor.
+// Layout implements driver.Writer. Each file has a header and one tensor.
 func (d fileFormat) Layout(p *schema.Schema, o *driver.WriteOptions) (*driver.Layout, error) {
 	l := &driver.Layout{Size: headerSize + p.Tensors[0].Size, Offsets: []int64{headerSize}}
 	for i := range p.Tensors {
@@ -85,8 +85,8 @@ func encode(t *tensor.Info) []byte {
 	return b
 }
 
-// Losses implements driver.Lossy.
-func (d fileFormat) Losses(p *schema.Schema, o *driver.WriteOptions, l *schema.LossList) {
+// Losses implements driver.Writer.
+func (d fileFormat) Losses(p *schema.Schema, o *driver.WriteOptions, l *schema.LossList) error {
 	l.TensorsOnly(p, "TSR")
 	l.DTypes(p, "TSR", dtypes)
 	for i := range p.Tensors {
@@ -108,4 +108,5 @@ func (d fileFormat) Losses(p *schema.Schema, o *driver.WriteOptions, l *schema.L
 			}
 		}
 	}
+	return nil
 }

@@ -7,12 +7,21 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/schema"
+	"github.com/weightmap/weightmap/internal/codec"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Losses implements driver.Lossy.
-func (fileFormat) Losses(p *schema.Schema, _ *driver.WriteOptions, l *schema.LossList) {
+// Losses implements driver.Writer.
+func (d fileFormat) Losses(p *schema.Schema, _ *driver.WriteOptions, l *schema.LossList) error {
+	err := d.opts.Compression.check()
+	if err != nil {
+		return refusal("compression", err)
+	}
+	_, err = codec.CheckLevel(d.opts.Level)
+	if err != nil {
+		return refusal("level", err)
+	}
 	from := originalOf(p, l)
 	l.DTypes(p, "WIA", dtypes[1:])
 	for i := range p.Tensors {
@@ -35,6 +44,7 @@ func (fileFormat) Losses(p *schema.Schema, _ *driver.WriteOptions, l *schema.Los
 	if p.Graph != nil && from.graph == nil {
 		graphSchema.Losses(p, l)
 	}
+	return nil
 }
 
 // checkTensor returns an error if a tensor cannot be the value of an attribute.

@@ -11,7 +11,6 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/schema"
-	"github.com/weightmap/weightmap/internal/codec"
 	"github.com/weightmap/weightmap/internal/external"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 	"github.com/weightmap/weightmap/internal/onnxgraph"
@@ -39,7 +38,6 @@ type item struct {
 func (w *encoder) plan(p *schema.Schema) error {
 	o := w.o
 	w.hdr.compression, w.hdr.blocks[headerBlock].size = o.Compression, headerSize
-	_, level := codec.CheckLevel(o.Level)
 	var key, signer error
 	if o.Key != nil {
 		w.hdr.encryption = 1
@@ -49,8 +47,6 @@ func (w *encoder) plan(p *schema.Schema) error {
 	w.sign.unknown, w.sign.signer.Timestamp = w.from.signature, driver.SignatureTime(w.common)
 	w.hdr.blocks[signatureBlock].size, signer = w.sign.prepare(o.Signer)
 	err := cmp.Or(
-		refusal("compression", o.Compression.check()),
-		refusal("level", level),
 		refusal("key", key),
 		refusal("signer", signer),
 		w.planTensors(p),

@@ -25,7 +25,7 @@ func Create(path string, p *schema.Schema, o *WriteOptions) (*format.Writer, err
 	return format.With(fileFormat{*o}).Create(path, p, &o.WriteOptions)
 }
 
-// Layout implements driver.Layouter. The offset of a tensor depends on the
+// Layout implements driver.Writer. The offset of a tensor depends on the
 // compressed sizes of the tensors before it. An encrypted tensor block is
 // assembled in memory.
 func (d fileFormat) Layout(p *schema.Schema, o *driver.WriteOptions) (*driver.Layout, error) {

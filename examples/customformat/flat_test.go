@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/formattest"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -170,12 +171,12 @@ func TestRefusals(t *testing.T) {
 	tests := []struct {
 		name string
 		plan *schema.Schema
-		kind format.LossKind // "" if only the layout refuses it
+		kind schema.LossKind // "" if only the layout refuses it
 	}{
-		{"dtype", one(func(i *tensor.Info) { i.DType = tensor.Float64 }), format.LossDType},
-		{"quantization", one(func(i *tensor.Info) { i.Quant = &tensor.Quantization{Axis: tensor.PerTensor, Scales: []float32{1}} }), format.LossQuantization},
-		{"metadata", &schema.Schema{Metadata: format.Metadata{{Key: "a", Value: true}}}, format.LossMetadata},
-		{"graph", &schema.Schema{Graph: &format.Graph{Name: "g"}}, format.LossGraph},
+		{"dtype", one(func(i *tensor.Info) { i.DType = tensor.Float64 }), schema.LossDType},
+		{"quantization", one(func(i *tensor.Info) { i.Quant = &tensor.Quantization{Axis: tensor.PerTensor, Scales: []float32{1}} }), schema.LossQuantization},
+		{"metadata", &schema.Schema{Metadata: schema.Metadata{{Key: "a", Value: true}}}, schema.LossMetadata},
+		{"graph", &schema.Schema{Graph: &schema.Graph{Name: "g"}}, schema.LossGraph},
 		{"rank", one(func(i *tensor.Info) { i.Shape = make(tensor.Shape, 256) }), ""},
 		{"name", one(func(i *tensor.Info) { i.Name = strings.Repeat("n", 1<<16) }), ""},
 	}
@@ -186,8 +187,8 @@ func TestRefusals(t *testing.T) {
 			if !errors.Is(err, format.ErrSchema) || out.Len() > 0 {
 				t.Fatalf("%v after %d bytes, want ErrSchema", err, out.Len())
 			}
-			var kind format.LossKind
-			if e := (*format.LossError)(nil); errors.As(err, &e) {
+			var kind schema.LossKind
+			if e := (*schema.LossError)(nil); errors.As(err, &e) {
 				kind = e.Losses[0].Kind
 			}
 			if d := cmp.Diff(tt.kind, kind); d != "" {

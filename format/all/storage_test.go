@@ -235,3 +235,30 @@ func TestNestedOptions(t *testing.T) {
 		t.Errorf("options of the same format: %v", err)
 	}
 }
+
+// TestOptionsBeforeLosses: options that a format refuses are the error, whatever the schema would lose.
+func TestOptionsBeforeLosses(t *testing.T) {
+	p := &schema.Schema{Tensors: []tensor.Info{{Name: "w", Encoding: &tensor.Encoding{Name: "strange"}, Size: 4, Shape: tensor.Shape{1}}}}
+	for name, tt := range map[string]struct {
+		own   any
+		field string
+	}{
+		"mag":  {&mag.WriteOptions{Checksum: mag.CRC32 + 1}, "checksum"},
+		"mle":  {&mle.WriteOptions{Chunked: true}, "chunked"},
+		"mobi": {&mobi.WriteOptions{Footer: mobi.CRC32 + 1}, "footer"},
+		"wia":  {&wia.WriteOptions{Level: 10}, "level"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var losses *schema.LossError
+			_, err := format.NewWriter(name, io.Discard, p, nil)
+			if !errors.As(err, &losses) {
+				t.Fatalf("without options: %v, want a LossError", err)
+			}
+			_, err = format.NewWriter(name, io.Discard, p, &format.WriteOptions{Format: tt.own})
+			var e *tensor.Error
+			if errors.As(err, &losses) || !errors.As(err, &e) || e.Field != tt.field {
+				t.Errorf("%v, want an error of %s", err, tt.field)
+			}
+		})
+	}
+}

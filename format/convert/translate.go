@@ -407,17 +407,19 @@ func (j *job) refuse() error {
 	if len(j.gaps) == 0 {
 		return nil
 	}
-	_, err := schema.Fit(j.o.To, j.to, j.o.AcceptLoss, func(p *schema.Schema, l *schema.LossList) {
+	_, err := schema.Fit(j.o.To, j.to, j.o.AcceptLoss, func(p *schema.Schema, l *schema.LossList) error {
 		for _, g := range j.gaps {
 			if p.Graph != nil {
 				l.Graph(g.part, g.err)
 			}
 		}
-		if lossy, ok := j.target.(driver.Lossy); ok {
-			bare := *p
-			bare.Graph = nil
-			lossy.Losses(&bare, &driver.WriteOptions{Context: j.o.Context, Path: j.path}, l)
+		w, ok := j.target.(driver.Writer)
+		if !ok {
+			return nil
 		}
+		bare := *p
+		bare.Graph = nil
+		return w.Losses(&bare, &driver.WriteOptions{Context: j.o.Context, Path: j.path}, l)
 	})
 	for _, l := range lossesIn(err) {
 		if l.Kind == schema.LossGraph && !j.accept(l) {

@@ -33,10 +33,13 @@ type silent struct{ driver.Driver }
 func (silent) Describe() driver.Description { return driver.Description{Name: "silent"} }
 
 // graphless is one that has no graphs.
-type graphless struct{ silent }
+type graphless struct{ driver.Writer }
 
-func (graphless) Losses(p *schema.Schema, _ *driver.WriteOptions, l *schema.LossList) {
+func (graphless) Describe() driver.Description { return driver.Description{Name: "silent"} }
+
+func (graphless) Losses(p *schema.Schema, _ *driver.WriteOptions, l *schema.LossList) error {
 	l.TensorsOnly(p, "graphless")
+	return nil
 }
 
 // spoken is one with a vocabulary.

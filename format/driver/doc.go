@@ -10,7 +10,8 @@
 //	func (safetensors) Describe() driver.Description { ... }             // name, file endings
 //	func (safetensors) Detect(head []byte, size int64) bool { ... }      // by content
 //	func (safetensors) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parsed, error) { ... }
-//	func (safetensors) Layout(p *plan.Schema, o *plan.WriteOptions) (*driver.Layout, error) { ... }
+//	func (safetensors) Losses(p *schema.Schema, o *driver.WriteOptions, l *schema.LossList) error { ... }
+//	func (safetensors) Layout(p *schema.Schema, o *driver.WriteOptions) (*driver.Layout, error) { ... }
 //
 //	func init() { format.Register(safetensors{}) }
 //
@@ -34,13 +35,13 @@
 //
 // # Writing
 //
-// A format that can be written implements Layouter. If all offsets follow from the
+// A format that can be written implements Writer. If all offsets follow from the
 // plan, Layout returns them, and the engine streams, spools, orders and patches.
 // If offsets depend on data (compression, signatures), Layout returns a Layout with
 // Encode, which writes to a Target.
 //
 // Metadata values have the types of Entry; a format with a Description.TakeValue has more.
-// Lossy lists what the format cannot hold of a schema.
+// Losses lists what the format cannot hold of a schema.
 //
 // # Trust
 //

@@ -2,9 +2,9 @@ package driver
 
 import "github.com/weightmap/weightmap/format/schema"
 
-// Splitter is a Layouter that can spread a model over several files. It does not touch the disk.
+// Splitter is a Writer that can spread a model over several files. It does not touch the disk.
 type Splitter interface {
-	Layouter
+	Writer
 	// Places returns the paths of a model that is written to path.
 	Places(path string) Places
 	// Split completes the metadata of the parts of a schema, of which there are several.

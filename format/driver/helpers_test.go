@@ -22,13 +22,14 @@ func TestErrorf(t *testing.T) {
 }
 
 // tensorsOnly is a format with int8 tensors and nothing else.
-type tensorsOnly struct{ driver.Driver }
+type tensorsOnly struct{ driver.Writer }
 
 func (tensorsOnly) Describe() driver.Description { return driver.Description{Name: "plain"} }
 
-func (tensorsOnly) Losses(p *schema.Schema, _ *driver.WriteOptions, l *schema.LossList) {
+func (tensorsOnly) Losses(p *schema.Schema, _ *driver.WriteOptions, l *schema.LossList) error {
 	l.TensorsOnly(p, "plain")
 	l.DTypes(p, "plain", []tensor.DType{tensor.Int8})
+	return nil
 }
 
 // TestTensorsOnly: all that such a format cannot hold is on the list, and what can be

@@ -9,9 +9,14 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Layouter is a Driver that writes files.
-type Layouter interface {
-	// Layout returns the layout of the file for a schema, which has been checked. It returns
+// Writer is a Driver that writes files. Losses is called first.
+type Writer interface {
+	Driver
+	// Losses adds everything that the format cannot hold of a schema, which has been
+	// checked. Accepted losses are removed from the schema before it is written. The error is for options that are
+	// invalid or do not go together.
+	Losses(p *schema.Schema, o *WriteOptions, l *schema.LossList) error
+	// Layout returns the layout of the file for a schema without losses. It returns
 	// ErrSchema if the format cannot store the schema.
 	Layout(p *schema.Schema, o *WriteOptions) (*Layout, error)
 }
@@ -128,20 +133,14 @@ type Target interface {
 // ErrSequential is returned by a sequential target for other operations. It wraps ErrUnsupported.
 var ErrSequential = fmt.Errorf("%w: the target can only be written from front to back", tensor.ErrUnsupported)
 
-// Lossy is a Driver that lists what its format cannot hold. All formats should implement it:
-// otherwise these parts of a schema are lost silently.
-type Lossy interface {
-	// Losses adds everything that the format cannot hold of a schema, which has been
-	// checked. Accepted losses are removed from the schema before it is written.
-	Losses(p *schema.Schema, o *WriteOptions, l *schema.LossList)
-}
-
 // Fit returns the schema without the losses that the caller accepts, or a LossError with
-// all others.
+// all others. It returns the schema itself for a Driver that is no Writer.
 func Fit(d Driver, p *schema.Schema, o *WriteOptions, accept []string) (*schema.Schema, error) {
-	return schema.Fit(d.Describe().Name, p, accept, func(p *schema.Schema, l *schema.LossList) {
-		if lossy, ok := d.(Lossy); ok {
-			lossy.Losses(p, o, l)
-		}
+	w, ok := d.(Writer)
+	if !ok {
+		return p, nil
+	}
+	return schema.Fit(d.Describe().Name, p, accept, func(p *schema.Schema, l *schema.LossList) error {
+		return w.Losses(p, o, l)
 	})
 }

@@ -238,7 +238,7 @@ func Run(t *testing.T, c Config) {
 			}
 		})
 	}
-	if _, ok := c.Codec.Driver().(driver.Layouter); ok {
+	if _, ok := c.Codec.Driver().(driver.Writer); ok {
 		t.Run("scale", func(t *testing.T) { seen.runAll(t, (&scales{&c, seen}).scaling()) })
 	}
 	t.Run("Complete", seen.complete)

@@ -33,8 +33,7 @@ const (
 type toy struct{ bug string }
 
 var (
-	_ driver.Driver   = toy{}
-	_ driver.Layouter = toy{}
+	_ driver.Writer = toy{}
 )
 
 func (y toy) has(bug string) bool { return y.bug == bug }
@@ -349,6 +348,8 @@ type toyEncoder struct {
 	end  int64
 	meta schema.Metadata
 }
+
+func (toy) Losses(*schema.Schema, *driver.WriteOptions, *schema.LossList) error { return nil }
 
 func (y toy) Layout(p *schema.Schema, o *driver.WriteOptions) (*driver.Layout, error) {
 	return &driver.Layout{Encode: func(t driver.Target) (driver.Encoder, error) { return y.encode(t, p, o) }}, nil

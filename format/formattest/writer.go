@@ -29,7 +29,7 @@ func (x *subject) untouched(t *testing.T, path string) {
 func (x *subject) diskErrors(t *testing.T) {
 	x.eachFailure(t, func(d *disk) error {
 		path := x.stored(t, old)
-		err := x.writeFile(format.With(fragileDriver{x.writer.Driver(), d}), path, d)
+		err := x.writeFile(format.With(fragileDriver{x.writer.Driver().(driver.Writer), d}), path, d)
 		if err != nil {
 			x.untouched(t, path)
 		}
@@ -39,13 +39,13 @@ func (x *subject) diskErrors(t *testing.T) {
 
 // fragileDriver is a driver that writes to a failing disk.
 type fragileDriver struct {
-	driver.Driver
+	driver.Writer
 	disk *disk
 }
 
-// Layout implements driver.Layouter.
+// Layout implements driver.Writer.
 func (d fragileDriver) Layout(p *schema.Schema, o *driver.WriteOptions) (*driver.Layout, error) {
-	l, err := d.Driver.(driver.Layouter).Layout(p, o)
+	l, err := d.Writer.Layout(p, o)
 	if err == nil && l.Encode != nil {
 		encode := l.Encode
 		l.Encode = func(t driver.Target) (driver.Encoder, error) { return encode(&fragile{t, d.disk}) }

@@ -20,8 +20,8 @@ func Create(path string, p *schema.Schema, o *format.WriteOptions) (*format.Writ
 	return codec.Create(path, p, o)
 }
 
-// Losses implements driver.Lossy.
-func (d fileFormat) Losses(p *schema.Schema, _ *driver.WriteOptions, l *schema.LossList) {
+// Losses implements driver.Writer.
+func (d fileFormat) Losses(p *schema.Schema, _ *driver.WriteOptions, l *schema.LossList) error {
 	l.AllQuantization(p, "GGUF has no quantization parameters next to the data")
 	l.AnyGraph(p, "GGUF has no graph")
 	was := originals(p)
@@ -42,6 +42,7 @@ func (d fileFormat) Losses(p *schema.Schema, _ *driver.WriteOptions, l *schema.L
 		l.Fixed(schema.LossDType, t.Name, fmt.Errorf("%w: the size of %s elements is not known, so the tensor ends where the next one begins, at a multiple of %d: its %d bytes would be read as more",
 			format.ErrUnsupported, t.TypeName(), align, t.Size))
 	}
+	return nil
 }
 
 // looseTensors lists the tensors that end where the data behind them begins, as the size of their type is not known, and whose
@@ -120,7 +121,7 @@ func (d fileFormat) aligned(meta schema.Metadata) (schema.Metadata, int64) {
 	return meta, int64(n)
 }
 
-// Layout implements driver.Layouter.
+// Layout implements driver.Writer.
 func (d fileFormat) Layout(p *schema.Schema, _ *driver.WriteOptions) (*driver.Layout, error) {
 	meta, align := d.aligned(p.Metadata)
 	if no, _ := meta.Get(fileKeys[splitNo]); no == nil || no == uint16(0) { // the first part says it for all

@@ -26,22 +26,24 @@ func CreateArchive(path string, p *schema.Schema, o *format.WriteOptions) (*form
 	return archiveCodec.Create(path, p, o)
 }
 
-// Losses implements driver.Lossy. A file is the name of its tensor; where a stream
+// Losses implements driver.Writer. A file is the name of its tensor; where a stream
 // ends up is not known.
-func (fileFormat) Losses(p *schema.Schema, o *driver.WriteOptions, l *schema.LossList) {
+func (fileFormat) Losses(p *schema.Schema, o *driver.WriteOptions, l *schema.LossList) error {
 	losses(p, l, single)
 	if n := len(p.Tensors); n != 1 {
 		l.Fixed(schema.LossTensors, "", fmt.Errorf("%w: %d: a .npy file holds one tensor", format.ErrUnsupported, n))
-		return
+		return nil
 	}
 	if name, err := nameOf(o.Path); o.Path != "" && (err != nil || name != p.Tensors[0].Name) {
 		l.Renamed(p, 0, fmt.Sprintf("the tensor of a .npy file has the file's name, %q", name))
 	}
+	return nil
 }
 
-// Losses implements driver.Lossy.
-func (archiveFormat) Losses(p *schema.Schema, _ *driver.WriteOptions, l *schema.LossList) {
+// Losses implements driver.Writer.
+func (archiveFormat) Losses(p *schema.Schema, _ *driver.WriteOptions, l *schema.LossList) error {
 	losses(p, l, archive)
+	return nil
 }
 
 // losses lists what a .npy file or an archive cannot hold.
@@ -58,7 +60,7 @@ func losses(p *schema.Schema, l *schema.LossList, kind string) {
 	}
 }
 
-// Layout implements driver.Layouter: a header and one tensor.
+// Layout implements driver.Writer: a header and one tensor.
 func (fileFormat) Layout(p *schema.Schema, _ *driver.WriteOptions) (*driver.Layout, error) {
 	t := &p.Tensors[0]
 	head := encodeHeader(t)
@@ -66,7 +68,7 @@ func (fileFormat) Layout(p *schema.Schema, _ *driver.WriteOptions) (*driver.Layo
 	return &driver.Layout{Size: at + t.Size, Offsets: []int64{at}, Parts: []driver.Part{{Bytes: head}}}, nil
 }
 
-// Layout implements driver.Layouter. All is known in advance except the checksums.
+// Layout implements driver.Writer. All is known in advance except the checksums.
 func (archiveFormat) Layout(p *schema.Schema, _ *driver.WriteOptions) (*driver.Layout, error) {
 	l := &driver.Layout{Offsets: make([]int64, len(p.Tensors)), Sums: driver.CRC32}
 	made, parts := make([]zip.Made, len(p.Tensors)), make([]driver.Part, len(p.Tensors))

@@ -10,8 +10,8 @@ import (
 	"github.com/weightmap/weightmap/internal/textmeta"
 )
 
-// Losses implements driver.Lossy.
-func (fileFormat) Losses(p *schema.Schema, _ *driver.WriteOptions, l *schema.LossList) {
+// Losses implements driver.Writer.
+func (fileFormat) Losses(p *schema.Schema, _ *driver.WriteOptions, l *schema.LossList) error {
 	file, err := originalOf(p, l)
 	if err != nil {
 		l.Native("", err)
@@ -40,6 +40,7 @@ func (fileFormat) Losses(p *schema.Schema, _ *driver.WriteOptions, l *schema.Los
 	if p.Graph != nil && file.graph == nil {
 		graphLosses(p, l)
 	}
+	return nil
 }
 
 // graphLosses lists operators, dtypes and attribute values that only other formats have.

@@ -27,7 +27,7 @@ func (fileFormat) Describe() driver.Description {
 // Detect implements driver.Driver.
 func (fileFormat) Detect(head []byte, size int64) bool { return detect(head, size) }
 
-// Layout implements driver.Layouter.
+// Layout implements driver.Writer.
 func (d fileFormat) Layout(p *schema.Schema, o *driver.WriteOptions) (*driver.Layout, error) {
 	w, err := newWriter(p, o, &d.opts)
 	if err != nil {

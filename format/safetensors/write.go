@@ -26,8 +26,8 @@ func Create(path string, p *schema.Schema, o *format.WriteOptions) (*format.Writ
 	return codec.Create(path, p, o)
 }
 
-// Losses implements driver.Lossy.
-func (fileFormat) Losses(p *schema.Schema, _ *driver.WriteOptions, l *schema.LossList) {
+// Losses implements driver.Writer.
+func (fileFormat) Losses(p *schema.Schema, _ *driver.WriteOptions, l *schema.LossList) error {
 	l.AllQuantization(p, "the format has no quantization parameters")
 	l.AnyGraph(p, "the format holds no graph")
 	l.UniqueMetadata(p, func(_ int, e schema.Entry) error {
@@ -52,9 +52,10 @@ func (fileFormat) Losses(p *schema.Schema, _ *driver.WriteOptions, l *schema.Los
 			l.Renamed(p, i, "the format keeps its metadata under this name")
 		}
 	}
+	return nil
 }
 
-// Layout implements driver.Layouter. It orders tensors as the reference does: by descending index
+// Layout implements driver.Writer. It orders tensors as the reference does: by descending index
 // in dtypes, then by name. Unknown dtypes come last.
 func (fileFormat) Layout(p *schema.Schema, _ *driver.WriteOptions) (*driver.Layout, error) {
 	n := len(p.Tensors)

@@ -219,8 +219,8 @@ func (l *LossList) HasGraph() bool {
 }
 
 // Fit returns the schema without the losses that the caller accepts, or a LossError with all others. losses
-// adds everything that the format cannot hold of a schema.
-func Fit(format string, p *Schema, accept []string, losses func(p *Schema, l *LossList)) (*Schema, error) {
+// adds everything that the format cannot hold of a schema, or fails.
+func Fit(format string, p *Schema, accept []string, losses func(p *Schema, l *LossList) error) (*Schema, error) {
 	accepted := make(map[string]bool, len(accept))
 	for _, s := range accept {
 		kind, _, _ := strings.Cut(s, ":")
@@ -234,13 +234,17 @@ func Fit(format string, p *Schema, accept []string, losses func(p *Schema, l *Lo
 	// ends.
 	for {
 		var l LossList
-		losses(p, &l)
+		err := losses(p, &l)
+		if err != nil {
+			return nil, err
+		}
 		l.foreign(p, format)
 		l.part(p)
 		if l.HasGraph() {
 			l.found = slices.DeleteFunc(l.found, func(f found) bool { return f.inGraph })
 		}
-		if err := l.refusal(format, accepted); err != nil {
+		err = l.refusal(format, accepted)
+		if err != nil {
 			return nil, err
 		}
 		if !slices.ContainsFunc(l.found, func(f found) bool { return f.edit != nil }) {
