@@ -47,6 +47,7 @@
 //
 //   - [github.com/weightmap/weightmap/format/live] replaces a model while requests use it.
 //   - [github.com/weightmap/weightmap/format/remote] reads models behind HTTP and on the Hugging Face Hub.
+//   - [github.com/weightmap/weightmap/format/digest] computes a digest of all tensors that is the same in every format.
 //   - [github.com/weightmap/weightmap/format/signing] signs and verifies all files of a model.
 //   - [github.com/weightmap/weightmap/format/mobile] is bound by gomobile for Java, Kotlin and Swift.
 //   - [github.com/weightmap/weightmap/tensor/quant] joins quantized weights with scales in a second tensor.

@@ -15,7 +15,7 @@ import (
 )
 
 var diffCommand = &command{cli.Tool{
-	Name: "weightmap diff", Args: "[-json] [-tolerance T] [-key HEX] A B",
+	Name: "weightmap diff", Args: "[-json] [-tolerance T] [-digest] [-key HEX] A B",
 	About: "Compare two models of any formats: tensors, metadata and graph.",
 	Details: "Tensors are equal if their names, shapes, dtypes, quantization and values are; NaN equals NaN, and\n" +
 		"-0 equals 0. For the others, the table shows how many values differ, the largest and the mean\n" +
@@ -30,6 +30,7 @@ var diffCommand = &command{cli.Tool{
 func diff(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) error {
 	f := c.Flags()
 	tolerance := f.Float64("tolerance", 0, "treat values as equal whose difference is at most `T`")
+	digests := f.Bool("digest", false, "show the digests of all tensors, which are the same for equal tensors in any format")
 	asJSON := f.Bool("json", false, "print one JSON object; stable for scripts")
 	given := accessFlags(c, f)
 	given.partFlag(f)
@@ -46,7 +47,7 @@ func diff(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) 
 	if err != nil {
 		return err
 	}
-	d := &difference{tolerance: *tolerance, a: side{path: f.Arg(0)}, b: side{path: f.Arg(1)}}
+	d := &difference{tolerance: *tolerance, a: side{name: "A", path: f.Arg(0)}, b: side{name: "B", path: f.Arg(1)}}
 	defer d.a.close()
 	defer d.b.close()
 	for _, s := range []*side{&d.a, &d.b} {
@@ -59,6 +60,9 @@ func diff(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) 
 	d.a.data.watch(progress, d.a.m.Stats().FileSize)
 	err = d.compare()
 	progress.Finish()
+	if err == nil && *digests {
+		err = d.digests(ctx, errs)
+	}
 	if err != nil {
 		return hint(err, o.Key)
 	}
@@ -279,8 +283,12 @@ func (d *difference) sameBytes(a, b tensor.View, size int64) (bool, error) {
 // write prints the differences as text.
 func (d *difference) write(out io.Writer, width int) error {
 	p := &lines{out: out, width: width}
-	p.line("A  %s", d.a.head)
-	p.line("B  %s", d.b.head)
+	for _, s := range []*side{&d.a, &d.b} {
+		p.line("%s  %s", s.name, s.head)
+		if s.digest != "" {
+			fmt.Fprintln(out, "   "+digestLine(s.digest))
+		}
+	}
 	if len(d.rows) > 0 {
 		fmt.Fprintln(out)
 		if err := d.table().Write(out, width); err != nil {
@@ -355,6 +363,9 @@ func (d *difference) summary() string {
 	}
 	if len(parts) == 0 {
 		parts = append(parts, "equal: "+cli.Count(d.a.m.Len(), "tensor")+", metadata and graph")
+	}
+	if d.a.digest != "" && d.a.digest == d.b.digest {
+		parts = append(parts, "the digests are equal")
 	}
 	if d.bits > 0 {
 		how := "in other bits"

@@ -13,8 +13,10 @@ type diffReport struct {
 	A        string       `json:"a"` // paths
 	B        string       `json:"b"`
 	Equal    bool         `json:"equal"`
-	Tensors  []tensorDiff `json:"tensors"`    // those that differ
-	Bits     int          `json:"equal_bits"` // tensors with equal values in other bits, or within the tolerance
+	Tensors  []tensorDiff `json:"tensors"`            // those that differ
+	Bits     int          `json:"equal_bits"`         // tensors with equal values in other bits, or within the tolerance
+	DigestA  string       `json:"digest_a,omitempty"` // with -digest
+	DigestB  string       `json:"digest_b,omitempty"`
 	Metadata changeReport `json:"metadata"`
 	Graph    changeReport `json:"graph"`
 	Native   changeReport `json:"native"` // what only one of the formats has
@@ -49,6 +51,7 @@ type changeReport struct {
 func (d *difference) json(out io.Writer) error {
 	r := diffReport{
 		A: shownName(d.a.path), B: shownName(d.b.path), Equal: d.equal(), Tensors: []tensorDiff{}, Bits: d.bits,
+		DigestA: d.a.digest, DigestB: d.b.digest,
 		Metadata: reportOf(d.metadata), Graph: reportOf(d.graph), Native: reportOf(d.native),
 	}
 	for _, row := range d.rows {

@@ -23,6 +23,7 @@ func inspect(ctx context.Context, c *cli.Tool, args []string, out, errs io.Write
 	f.BoolVar(&o.json, "json", false, "print one JSON object for each file, a line each if there are several; stable for scripts")
 	f.BoolVar(&o.noArrays, "no-arrays", false, "with -json: print only type and length of arrays in the metadata, such as a vocabulary")
 	f.BoolVar(&o.sums, "sha256", false, "with -json: add the SHA-256 of each tensor's decoded bytes")
+	f.BoolVar(&o.digest, "digest", false, "read the data: show the digest of all tensors, which is the same in every format")
 	f.BoolVar(&o.html, "html", false, "write a page for a browser that works offline: sizes, types, graph, values, searchable table")
 	f.BoolVar(&o.stats, "stats", false, "read the data: show minimum, maximum and mean of the finite values, and count zeros, NaN and infinities")
 	f.Var(&o.filter, "filter", "show only tensors whose names match `GLOB` (* is any text, ? any character); may be repeated")
@@ -41,8 +42,8 @@ func inspect(ctx context.Context, c *cli.Tool, args []string, out, errs io.Write
 	if o.noArrays && !o.json {
 		return c.Usagef("-no-arrays goes with -json")
 	}
-	if o.html && (o.json || o.stats || f.NArg() > 1) {
-		return c.Usagef("-html takes one FILE, and neither -json nor -stats")
+	if o.html && (o.json || o.stats || o.digest || f.NArg() > 1) {
+		return c.Usagef("-html takes one FILE, and neither -json nor -stats nor -digest")
 	}
 	for _, glob := range o.filter {
 		o.globs = append(o.globs, globOf(glob))
@@ -81,6 +82,7 @@ func inspect(ctx context.Context, c *cli.Tool, args []string, out, errs io.Write
 // inspection holds the options of inspect.
 type inspection struct {
 	json, sums, stats, html bool
+	digest                  bool
 	noArrays                bool
 	errs                    io.Writer
 	many                    bool // print a line of JSON per file
@@ -157,6 +159,9 @@ func (r *report) json(out *bufio.Writer, oneLine bool) error {
 	if r.Part != nil {
 		s.field("part", r.Part)
 	}
+	if r.Digest != "" {
+		s.field("digest", r.Digest)
+	}
 	s.field("metadata", r.Metadata)
 	elements(s, "tensors", r.Tensors)
 	s.graph(r.Graph)
@@ -227,6 +232,11 @@ func describe(path string, m *renamed, o *inspection) (*report, error) {
 	}
 	if packed {
 		r.describePacked(m)
+	}
+	if o.digest {
+		if r.Digest, err = digestOf(o.reading.Context, m.Model, o.errs); err != nil {
+			return nil, err
+		}
 	}
 	return r, nil
 }

@@ -31,7 +31,8 @@
 // of several files have "file" before it, the index of theirs in "files". "id" is the number of a tensor in a MOBI file that stores the original
 // names; it is absent elsewhere. "quantization" is absent for plain tensors, "sha256" and "stats"
 // unless requested. "part": {"index": 1, "count": 2} after "file_size" is present if the file is a part
-// of a model whose other parts are not there. With -no-arrays an array in the metadata becomes
+// of a model whose other parts are not there. "digest" after it is present with -digest: the hexadecimal digest of
+// all tensors that package format/digest describes. With -no-arrays an array in the metadata becomes
 // {"type": "string", "length": 32000}. "docs" are the doc strings and
 // properties of a WIA file, {"path": "graph.nodes[0]", "name": "conv", "text": "...", "properties": {...}}; it is absent if
 // there are none. "graph" and "signature" are null if there is none. A signature that the key
@@ -51,7 +52,7 @@
 //	{"a": "a.mag", "b": "b.gguf", "equal": false,
 //	 "tensors": [{"name": "w", "differs": "data", "a": "float32[3,3]", "b": "float32[3,3]",
 //	              "values": {"differ": 2, "count": 9, "nan": 0, "max": 0.5, "mean": 0.1, "cosine": 0.99}}],
-//	 "equal_bits": 0, "metadata": {"a": ["epoch = 7"], "b": []}, "graph": {"a": [], "b": []}, "native": {"a": [], "b": []}}
+//	 "equal_bits": 0, "digest_a": "<with -digest>", "digest_b": "<with -digest>", "metadata": {"a": ["epoch = 7"], "b": []}, "graph": {"a": [], "b": []}, "native": {"a": [], "b": []}}
 package main
 
 import (
@@ -76,7 +77,7 @@ type command struct {
 
 var commands = []*command{
 	{cli.Tool{
-		Name: "weightmap inspect", Args: "[-json [-sha256] [-no-arrays] | -html] [-stats] [-filter GLOB] [-o OUT] [-trust PUB.pem] [-key HEX] FILE...",
+		Name: "weightmap inspect", Args: "[-json [-sha256] [-no-arrays] | -html] [-stats] [-digest] [-filter GLOB] [-o OUT] [-trust PUB.pem] [-key HEX] FILE...",
 		About: "Show what files hold: metadata, tensors, quantization, graph and signature.",
 		Details: "FILE may be a directory with a model in it, a repository or snapshot of the Hugging Face cache, an\n" +
 			"http(s) address, hf://ORG/NAME[@REV][/FILE], or - for standard input. Set HF_TOKEN to read private\n" +

@@ -56,7 +56,7 @@ func TestRefusals(t *testing.T) {
 
 		{2, "inspect -sha256 m.mag", "-sha256 goes with -json"},
 		{2, "inspect -no-arrays m.mag", "-no-arrays goes with -json"},
-		{2, "inspect -html m.mag m.mag", "-html takes one FILE, and neither -json nor -stats"},
+		{2, "inspect -html m.mag m.mag", "-html takes one FILE, and neither -json nor -stats nor -digest"},
 		{2, "inspect -key abc m.mag", "weightmap: -key: the key is not 64 hexadecimal digits\n"},
 		{2, "inspect -key '' m.mag", "-key: the key is empty"},
 		{1, "inspect header.mag", "mag: header.mag: at 0x8: "},

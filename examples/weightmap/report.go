@@ -24,6 +24,7 @@ type report struct {
 	FileSize  int64
 	Files     []fileReport
 	Part      *partReport // nil unless the file is a part of a model
+	Digest    string      // of all tensors; "" if it is not asked for
 	Metadata  schema.Metadata
 	Tensors   []tensorReport
 	Graph     *schema.Graph    // nil if the format has none

@@ -11,10 +11,12 @@ import (
 
 // side is one of two models to compare.
 type side struct {
-	path string
-	head string
-	m    *renamed
-	data *data
+	name   string // "A" or "B"
+	path   string
+	head   string
+	digest string // of all tensors; "" if it is not asked for
+	m      *renamed
+	data   *data
 }
 
 func (s *side) open(ctx context.Context, c *cli.Tool, given *access, o *format.Options, errs io.Writer) error {

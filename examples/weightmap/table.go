@@ -18,6 +18,9 @@ func (r *report) table(out io.Writer, width int) error {
 	p := &lines{out: out, width: width}
 	fmt.Fprintf(out, "%s: %s %s%s, %s, %s\n", cli.Printable(r.Path+r.chosen()), r.Format, cli.Printable(r.Version), r.Part,
 		cli.Count(r.all, "tensor"), cli.Size(r.FileSize))
+	if r.Digest != "" {
+		fmt.Fprintln(out, digestLine(r.Digest)) // not shortened, since users compare it
+	}
 	for _, e := range r.Metadata {
 		p.line("  %s = %s", e.Key, short(e.Value, 100))
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
+	"github.com/weightmap/weightmap/format/digest"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/gguf"
 	"github.com/weightmap/weightmap/format/onnx"
@@ -189,6 +190,10 @@ var uses = []use{
 		return b, nil
 	})},
 	{name: "Clone", api: []string{"tensor (View).Clone"}, run: ofViews(func(v tensor.View) ([]byte, error) { return readOf(v.Clone()) })},
+	{name: "digest of tensors", api: []string{"format/digest Tensors"}, run: func(m *format.Model, see see) {
+		sum, err := digest.Tensors(context.Background(), m, nil)
+		text(see, "digest", fmt.Sprintf("%x", sum), err)
+	}},
 	{name: "Slice", api: []string{"tensor (View).Slice"}, run: ofViews(func(v tensor.View) ([]byte, error) { return readOf(v.Slice(rows(v)...)) })},
 	{name: "WithInfo", api: []string{"tensor (View).WithInfo"}, run: ofViews(func(v tensor.View) ([]byte, error) { return readOf(v.WithInfo(v.Info())) })},
 	{name: "Tensor", api: []string{"format (*Model).Tensor"}, run: func(m *format.Model, see see) {
