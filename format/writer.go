@@ -43,6 +43,7 @@ type Writer struct {
 	index    driver.Index // of the schema, by name
 	written  []bool
 	next     int          // the tensor behind the last one written
+	order    []int        // of the tensors in the file; that of the schema if nothing else is known
 	in       target.Input // of the tensor being written
 	view     bytes.Reader // of writeBytes
 	hashes   bool         // contents is needed
@@ -74,6 +75,9 @@ func newWriter(d driver.Driver, out io.Writer, p *schema.Schema, o *driver.Write
 		return nil, err
 	}
 	w.written, w.in.Moved = make([]bool, len(w.plan.Tensors)), w.progress.Done
+	if w.order == nil {
+		w.order = numbers(len(w.plan.Tensors))
+	}
 	return w, nil
 }
 
@@ -199,13 +203,17 @@ func (w *Writer) layoutOf(p *schema.Schema) (*driver.Layout, error) {
 // start writes everything that precedes the data. inOrder means that the tensors are needed in the
 // order of the file.
 func (w *Writer) start(t driver.Target, inOrder bool) (err error) {
-	if w.enc, err = encoderOf(t, w.plan, w.layout); err != nil || !inOrder {
+	if w.enc, err = encoderOf(t, w.plan, w.layout); err != nil {
 		return err
 	}
-	q := &orderedEncoder{Encoder: w.enc, o: w.o, where: w.o.Spool, order: numbers(len(w.plan.Tensors))}
+	w.order = numbers(len(w.plan.Tensors))
 	if e, ok := w.enc.(*target.Encoder); ok {
-		q.order = e.Order()
+		w.order = e.Order()
 	}
+	if !inOrder {
+		return nil
+	}
+	q := &orderedEncoder{Encoder: w.enc, o: w.o, where: w.o.Spool, order: w.order}
 	if w.layout.Secret {
 		q.where = driver.SpoolMemory
 	}

@@ -500,7 +500,7 @@ var reloads = []string{"format/live (*Handle).Reload", "format/live (*Handle).Fo
 // noBytes are functions of models, leases and views that return no bytes of a model.
 var noBytes = []string{
 	"format (*Model).Close", "format (*Model).Evict", "format (*Model).Files", "format (*Model).Format", "format (*Model).Len", "format (*Model).NeedsKey",
-	"format (*Model).Path", "format (*Model).Pin", "format (*Model).Prefetch", "format (*Model).Stats",
+	"format ShardRequests", "format (*Model).Path", "format (*Model).Pin", "format (*Model).Prefetch", "format (*Model).Stats",
 	"format/live (*Handle).Close", "format/live (*Handle).Path", "format/live (*Handle).Stats", "format/live (*Handle).Watch",
 	"format/live (*Lease).Generation", "format/live (*Lease).Intact", "format/live (*Lease).Release", "format/live (*Lease).Value",
 	"tensor (View).DType", "tensor (View).Elems", "tensor (View).Evict", "tensor (View).Info", "tensor (View).Lock", "tensor (View).Name",

@@ -203,6 +203,12 @@ var uses = []use{
 			see(name, b, err)
 		}
 	}},
+	{name: "InFileOrder", api: []string{"format (*Model).InFileOrder"}, run: func(m *format.Model, see see) {
+		for name, v := range m.InFileOrder() {
+			b, err := readOf(v, nil)
+			see(name, b, err)
+		}
+	}},
 	{name: "Tensors", api: []string{"format (*Model).Tensors"}, run: func(m *format.Model, see see) {
 		for name, v := range m.Tensors() {
 			b, err := read(v)
