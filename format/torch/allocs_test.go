@@ -14,7 +14,15 @@ func TestAllocations(t *testing.T) {
 		t.Skip("allocations cannot be counted here")
 	}
 	const n = 10_000
-	file := manyTensors(t, n)
+	var items []string
+	entries := []entryOf{{}}
+	for i := range n {
+		key := strconv.Itoa(i)
+		items = append(items, str("layer."+key+".weight"), tensorOf(store("Float", key, 4), 0, nums(2, 2), nums(2, 1)))
+		entries = append(entries, entryOf{"m/data/" + key, floats(4), false})
+	}
+	entries[0] = entryOf{"m/data.pkl", []byte(pickled(dictOf(items...))), false}
+	file := archived(t, entries...)
 	got := testing.AllocsPerRun(3, func() {
 		m, err := openBytes(file, nil)
 		expect.OK(t, err)
@@ -24,18 +32,4 @@ func TestAllocations(t *testing.T) {
 	if got > 1000 {
 		t.Errorf("%v allocations for %d tensors", got, n)
 	}
-}
-
-// manyTensors returns an archive of n tensors, each in a storage of its own.
-func manyTensors(t testing.TB, n int) []byte {
-	t.Helper()
-	var items []string
-	entries := []entryOf{{}}
-	for i := range n {
-		key := strconv.Itoa(i)
-		items = append(items, str("layer."+key+".weight"), tensorOf(store("Float", key, 4), 0, nums(2, 2), nums(2, 1)))
-		entries = append(entries, entryOf{"m/data/" + key, floats(4), false})
-	}
-	entries[0] = entryOf{"m/data.pkl", []byte(pickled(dictOf(items...))), false}
-	return archived(t, entries...)
 }

@@ -22,7 +22,7 @@ type member struct {
 }
 
 // archive returns an archive that another implementation writes.
-func archive(f *testing.F, members ...member) []byte {
+func archive(f testing.TB, members ...member) []byte {
 	var b bytes.Buffer
 	w := stdzip.NewWriter(&b)
 	for _, m := range members {
