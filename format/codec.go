@@ -37,8 +37,9 @@ func (c Codec) Detect(head []byte, size int64) bool { return c.d != nil && c.d.D
 // Own returns the driver's Parsed.Own of a model of this format, nil for a model of another. Format packages
 // use it for their From.
 func (c Codec) Own(m *Model) any {
-	if e := m.engine(); e.Format() == c.Name() {
-		return e.Parsed().Own
+	m = m.opened()
+	if m.desc.Name == c.Name() {
+		return m.parsed.Own
 	}
 	return nil
 }
@@ -46,7 +47,7 @@ func (c Codec) Own(m *Model) any {
 // Examine calls f with a driver.Verification of m. Format packages use it for checks that Model.Verify does
 // not report, such as mle.File.CheckSignature.
 func (c Codec) Examine(ctx context.Context, m *Model, f func(driver.Verification) error) error {
-	return m.engine().Examine(ctx, f)
+	return m.opened().examine(ctx, f)
 }
 
 // Driver returns the driver.

@@ -11,20 +11,19 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/directory"
 	"github.com/weightmap/weightmap/internal/foreign"
-	"github.com/weightmap/weightmap/internal/load"
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
 // dirFormat is the format of this module whose models are directories of files.
 const dirFormat = "tsr"
 
-// openDir opens the model in the directory of m.opening.Door. name is that of the directory. isPath reports that it is a
+// openDir opens the model in the directory of m.opening.door. name is that of the directory. isPath reports that it is a
 // path, and not a name in a file system.
 func (m *Model) openDir(name string, isPath bool) (*Model, error) {
 	c := &m.opening
-	defer func() { c.Door.Close() }()
-	asked := With(c.Driver).Name()
-	entries, err := c.Door.Entries()
+	defer func() { c.door.Close() }()
+	asked := With(c.driver).Name()
+	entries, err := c.door.Entries()
 	if err == nil && isRepository(entries) {
 		name, entries, err = m.enterSnapshot(name, isPath)
 	}
@@ -53,19 +52,19 @@ func isRepository(entries []driver.DirEntry) bool {
 	return has("snapshots") && (has("blobs") || has("refs"))
 }
 
-// enterSnapshot replaces the Door of a repository by that of one of its snapshots. It returns the name of that directory
+// enterSnapshot replaces the door of a repository by that of one of its snapshots. It returns the name of that directory
 // and what is in it.
 func (m *Model) enterSnapshot(name string, isPath bool) (string, []driver.DirEntry, error) {
 	c := &m.opening
-	in := func(dir string) (string, load.Door) {
+	in := func(dir string) (string, door) {
 		if isPath {
 			dir = filepath.Join(name, filepath.FromSlash(dir))
-			return dir, load.InDirectory(dir, c.Options.Root)
+			return dir, inDirectory(dir, c.options.Root)
 		}
 		dir = path.Join(name, dir)
-		return dir, load.InFS(c.FS, dir, c.Options.Root)
+		return dir, inFS(c.fs, dir, c.options.Root)
 	}
-	main, err := c.ReadEntry("refs/main", directory.MostRevision)
+	main, err := c.readEntry("refs/main", directory.MostRevision)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return name, nil, err
 	}
@@ -79,9 +78,9 @@ func (m *Model) enterSnapshot(name string, isPath bool) (string, []driver.DirEnt
 	if err != nil {
 		return name, nil, err
 	}
-	c.Door.Close()
-	name, c.Door = in("snapshots/" + revision)
-	entries, err := c.Door.Entries()
+	c.door.Close()
+	name, c.door = in("snapshots/" + revision)
+	entries, err := c.door.Entries()
 	return name, entries, err
 }
 
@@ -89,36 +88,36 @@ func (m *Model) enterSnapshot(name string, isPath bool) (string, []driver.DirEnt
 func (m *Model) openEntry(entries []driver.DirEntry, name string, isPath bool) error {
 	c := &m.opening
 	choice, err := m.choice(entries)
-	if err != nil && c.Door.HasChanged() { // a listing may miss a file that takes the place of another one
+	if err != nil && c.door.HasChanged() { // a listing may miss a file that takes the place of another one
 		err = fmt.Errorf("%w: %w", ErrChanged, err)
 	}
 	if err != nil {
 		return err
 	}
 	if choice.File == "" {
-		if c.Driver == nil {
+		if c.driver == nil {
 			of, err := Lookup(choice.Format)
 			if err != nil {
 				return err
 			}
-			c.Driver = of.d
+			c.driver = of.d
 		}
-		c.Name, c.Parts = name, choice.Parts
+		c.name, c.parts = name, choice.Parts
 		if isPath {
-			c.Path = name
+			c.path = name
 		}
-		return m.m.OpenDir(c)
+		return m.openTree(c)
 	}
-	c.Name = c.Door.Path(choice.File)
-	err = checkDriver(c.Driver, choice.File, choice.Format)
+	c.name = c.door.Path(choice.File)
+	err = checkDriver(c.driver, choice.File, choice.Format)
 	if err != nil {
-		return wire.Explain(err, "", c.Name)
+		return wire.Explain(err, "", c.name)
 	}
 	opened := ""
 	if isPath {
-		opened = c.Name
+		opened = c.name
 	}
-	r, err := c.OpenEntry(choice.File)
+	r, err := c.openEntry(choice.File)
 	if errors.Is(err, fs.ErrNotExist) && isThere(entries, choice.File) { // it was replaced since the directory was listed
 		return fmt.Errorf("%w%.0w", ErrChanged, err)
 	}
@@ -131,7 +130,7 @@ func (m *Model) openEntry(entries []driver.DirEntry, name string, isPath bool) e
 
 // choice returns what opens the model in a directory.
 func (m *Model) choice(entries []driver.DirEntry) (directory.Choice, error) {
-	d := m.opening.Driver
+	d := m.opening.driver
 	_, isDirs := d.(driver.DirParser)
 	if isDirs {
 		return directory.Choice{}, nil

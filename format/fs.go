@@ -4,7 +4,6 @@ import (
 	"io/fs"
 	"path"
 
-	"github.com/weightmap/weightmap/internal/load"
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
@@ -30,19 +29,19 @@ func openFS(fsys fs.FS, name string, opts *Options) (*Model, error) {
 		return nil, err
 	}
 	c := &m.opening
-	c.Options.Dir, c.FS, c.Name = "", fsys, name
+	c.options.Dir, c.fs, c.name = "", fsys, name
 	st, err := fs.Stat(fsys, name)
 	if err != nil {
-		return nil, wire.Explain(err, c.Options.Format, name)
+		return nil, wire.Explain(err, c.options.Format, name)
 	}
 	if st.IsDir() {
-		c.Door = load.InFS(fsys, name, c.Options.Root)
+		c.door = inFS(fsys, name, c.options.Root)
 		return m.openDir(name, false)
 	}
-	c.Door = load.InFS(fsys, path.Dir(name), c.Options.Root)
-	r, err := c.OpenNamed()
+	c.door = inFS(fsys, path.Dir(name), c.options.Root)
+	r, err := c.openNamed()
 	if err != nil {
-		return nil, wire.Explain(err, c.Options.Format, name)
+		return nil, wire.Explain(err, c.options.Format, name)
 	}
 	return m.finish(r, nil, "")
 }

@@ -21,7 +21,7 @@ func OpenHead(head []byte, size int64, opts *Options) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := m.opening.Options
+	o := m.opening.options
 	if o.Trusted != nil {
 		return nil, &tensor.Error{Field: "Trusted", Offset: -1, Err: fmt.Errorf("%w: only the beginning of the file is there to compare", ErrUnsupported)}
 	}
@@ -42,7 +42,7 @@ func OpenHead(head []byte, size int64, opts *Options) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	if end := m.engine().StructureEnd(); end > int64(len(head)) {
+	if end := m.structureEnd(); end > int64(len(head)) {
 		m.Close()
 		return nil, truncated(head, fmt.Errorf("it ends at %d", end))
 	}

@@ -1,12 +1,17 @@
 package format
 
 import (
-	"context"
+	"errors"
+	"fmt"
 	"iter"
+	"slices"
+	"sync"
+	"sync/atomic"
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/schema"
-	"github.com/weightmap/weightmap/internal/load"
+	"github.com/weightmap/weightmap/internal/fault"
+	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -14,129 +19,165 @@ import (
 // Model is an open model file of any format. Its methods are safe for
 // concurrent use, Close included. The zero Model is closed.
 type Model struct {
-	m       load.Model
 	file    source.Region // of a model that was opened by its path
 	memory  driver.Memory // what it takes
-	opening load.Config   // how it was opened
+	opening config        // how it was opened
 	place   place         // where its file is
+
+	c      *config // &opening, except in tests
+	desc   driver.Description
+	source input // of main, while it is parsed
+	// main is the model's own file, empty heap memory for a directory. It guards the whole model: every use of any of its
+	// files is between Enter and Leave of main, and the other files are closed when its memory is released. No code takes
+	// a lock while it holds another, except for the locks of single tensors, which are taken first.
+	main   *source.Region
+	path   string       // the path in errors, or a reader's name
+	was    source.Stamp // of the file, or of the directory before it was listed
+	isDir  bool
+	index  driver.Index
+	parsed *driver.Parsed // not nil once opened
+
+	spaces spaces
+	infos  atomic.Pointer[infoTable] // not nil once a tensor was requested
+	cache  cache
+	touch  touch
+	sums   atomic.Int64 // number of verified checksums
+	found  struct {
+		sync.Mutex
+		notes []string // of the context and of verifications
+	}
+
+	declaredSums sums
 }
 
-// dead is what the zero Model is.
-var dead = load.Dead()
+// dead is what the nil and the zero Model are.
+var dead = newDead()
 
-func (m *Model) engine() *load.Model {
-	if m == nil || !m.m.IsOpen() {
+// opened returns m, or a closed model without tensors if m was never opened.
+func (m *Model) opened() *Model {
+	if m == nil || m.main == nil {
 		return dead
 	}
-	return &m.m
+	return m
 }
 
 // Format returns the registered name, "mag".
-func (m *Model) Format() string { return m.engine().Format() }
+func (m *Model) Format() string {
+	m = m.opened()
+	return m.desc.Name
+}
 
 // Version returns the version of the format that the file has, "1".
-func (m *Model) Version() string { return m.engine().Index().Version }
-
-// Path returns the path that the model was opened by, "" for bytes and readers.
-func (m *Model) Path() string { return m.engine().Path() }
-
-// Files returns the paths of all files of the model: that of Path, then shards, the files of a
-// directory, and external data, even if it is missing. tensor.Info.File is an index of it. It is nil for bytes and
-// readers, whose files Stats lists.
-func (m *Model) Files() []string { return m.engine().Files() }
-
-// Metadata returns a copy of the file's key-value pairs, in file order: none for formats without metadata. Metadata that
-// does not fit Options.MaxMemory is ErrLimit.
-func (m *Model) Metadata() (schema.Metadata, error) { return m.engine().Metadata() }
-
-// Value returns the value of a metadata key: the first, if the file repeats it. The error is ErrNotFound if there is none. It
-// costs one value, where Metadata costs all of them.
-func (m *Model) Value(key string) (any, error) { return m.engine().Value(key) }
+func (m *Model) Version() string { return m.opened().index.Version }
 
 // Len returns the number of tensors that have data.
-func (m *Model) Len() int { return m.engine().Index().Len() }
+func (m *Model) Len() int { return m.opened().index.Len() }
+
+// Path returns the path that the model was opened by, "" for bytes and readers.
+func (m *Model) Path() string {
+	m = m.opened()
+	return m.c.path
+}
 
 // Tensor returns the tensor with the given name. The error is ErrNotFound if there is none, and ErrClosed
 // after Close; a view that comes with an error returns it from all its accessors. Tensor takes some
 // tens of nanoseconds and does not allocate.
-func (m *Model) Tensor(name string) (tensor.View, error) { return m.engine().Tensor(name) }
+func (m *Model) Tensor(name string) (v tensor.View, err error) {
+	m = m.opened()
+	i, ok := m.index.Lookup(name)
+	if !ok || m.main.Closed() {
+		return m.missing(name, tensorField(name))
+	}
+	err = m.at(i, &v)
+	return v, err
+}
+
+// missing returns the error for a tensor that does not exist.
+func (m *Model) missing(name, field string) (tensor.View, error) {
+	err := tensor.ErrNotFound
+	if m.main.Closed() {
+		err = tensor.ErrClosed
+	}
+	return failed(&tensor.Info{Name: name, Offset: -1}, &tensor.Error{Format: m.desc.Name, Path: m.path, Field: field, Offset: -1, Err: err})
+}
+
+// failed returns err and a view whose methods return it.
+func failed(info *tensor.Info, err error) (tensor.View, error) {
+	return tensor.View(memory.New[tensor.Info](info, memory.Failed[tensor.Info]{Err: err}, nil)), err
+}
+
+// At returns tensor i in file order, for 0 <= i < Len. The view of any other i returns ErrNotFound.
+func (m *Model) At(i int) (v tensor.View) {
+	m = m.opened()
+	if uint(i) >= uint(m.index.Len()) {
+		v, _ = m.missing("", fmt.Sprintf("tensor %d", i))
+		return v
+	}
+	_ = m.at(i, &v)
+	return v
+}
+
+// at makes the view of tensor i, and maps its file if necessary. It takes a pointer to avoid copying views.
+func (m *Model) at(i int, v *tensor.View) error {
+	space, off, size := m.index.Place(i)
+	info, f := m.info(i), m.spaces.files[space]
+	var data []byte
+	if !m.index.Loaded(i) {
+		r := f.region.Load()
+		if r == nil || off < 0 || size > r.Size()-off {
+			err := m.main.Enter()
+			if err == nil {
+				r, err = f.find(i, info.Name, off, size)
+				m.main.Leave()
+			}
+			if err != nil {
+				*v, err = failed(info, err)
+				return err
+			}
+		}
+		if mem := r.Bytes(); mem != nil {
+			data = mem[off : off+size : off+size]
+		}
+	}
+	*v = tensor.View(memory.New[tensor.Info](info, f, data))
+	return nil
+}
 
 // Tensors iterates over the tensors by name, in the order of their records in the file. The view of a tensor in a
 // missing file returns that error from all its accessors.
-func (m *Model) Tensors() iter.Seq2[string, tensor.View] { return m.engine().Tensors() }
-
-// At returns tensor i in file order, for 0 <= i < Len. The view of any other i returns ErrNotFound.
-func (m *Model) At(i int) tensor.View { return m.engine().At(i) }
-
-// Graph returns the operator graph, nil if the file has none. It may be shared with other callers: to
-// change it, use Clone.
-func (m *Model) Graph() (*schema.Graph, error) { return m.engine().Graph() }
-
-// Native returns what only the format of the file can store, nil for nothing. Each call reads it
-// from the file.
-func (m *Model) Native() (*schema.Native, error) { return m.engine().Native() }
-
-// Notes lists irregularities of the file that are not errors, such as "header checksum not recorded", and says if it is
-// a part of a model.
-func (m *Model) Notes() []string {
-	notes := m.engine().Notes()
-	if p := m.part(); p.Count > 0 {
-		notes = append([]string{p.String()}, notes...)
+func (m *Model) Tensors() iter.Seq2[string, tensor.View] {
+	m = m.opened()
+	return func(yield func(string, tensor.View) bool) {
+		for i := range m.index.Len() {
+			if !yield(m.index.Name(i), m.At(i)) {
+				return
+			}
+		}
 	}
-	return notes
 }
 
-// Signature returns what the file states about its signature, nil if it is unsigned. It does not tell
-// whether the signature is valid: Verify and CheckClaim do.
-func (m *Model) Signature() *schema.Signature { return m.engine().Signature() }
-
-// CheckClaim checks that the key in the file (Signature.PublicKey) made the signature over the hash or digests that the
-// file records, without comparing these with its data: Verify does both. Otherwise the error is ErrSignature. It is nil
-// for an unsigned file and for one that names no key. Anybody can sign: only a trusted key says who did.
-func (m *Model) CheckClaim() error { return m.engine().CheckClaim() }
-
-// NeedsKey reports whether the data is encrypted and Options.Key was not set.
-func (m *Model) NeedsKey() bool { return m.engine().NeedsKey() }
-
-// Verify computes every checksum of the file, checks that all data is present and that the structure did not
-// change since it was read, and returns which checksum covers what. With a trusted key (WithTrustedKey) the file must be
-// signed by it; without one, a signature must be one that the key in the file made, if there is a key. If no tensor was requested before, the pages that Verify reads are evicted again.
-//
-// Files that caches name by their digests, and targets of links with such names, are hashed and compared too, unless
-// WithTensors selects tensors: sha256-HEX (Ollama), and in a directory blobs 64 hex digits (SHA-256) or 40 (SHA-1 of a
-// blob of git). Elsewhere 64 hex digits in a name are compared, and a note says if they match. The formats that
-// such caches have link both hashes; in a program without them a note says that the digest was not compared.
-//
-// Errors wrap ErrChecksum, ErrTruncated, ErrCorrupt, ErrSignature, ErrKey (encrypted data without
-// its key), ErrNotFound (a name in WithTensors), ErrClosed, or the error of the context.
-func (m *Model) Verify(ctx context.Context, opts ...VerifyOption) (*Coverage, error) {
-	o, err := verifyOptions(opts)
-	if err != nil {
-		return nil, err
-	}
-	c, err := m.engine().Verify(ctx, o)
-	if err != nil {
-		return nil, err
-	}
-	return &Coverage{c, m.engine().Index()}, nil
+// within calls f, which may access the file, between Enter and Leave.
+func (m *Model) within(f func() error) error {
+	return m.explain(m.Do(f))
 }
 
-// Load reads many tensors and slices of tensors into the caller's memory: in the order of the file, in large
-// steps, on as many goroutines as Options.Workers says. It takes a few megabytes for each of them, and for each tensor at
-// work that is compressed or encrypted as much as that. From disk it reads as fast as plain reads of the file do, and no
-// goroutine that waits for the disk holds a processor. Behind a reader such as one of package format/remote, requests for
-// neighbors become one range, and as many ranges are fetched at a time as the reader says.
-//
-// Requests may overlap, and their memory must not. Where Options.Check has checksums compared before the first use of a
-// tensor, Load compares them on the way. progress may be nil; it is called by one goroutine at a time, with the bytes of all
-// requests as the total, and must not close the model.
-//
-// A request that cannot be met is an error that names the tensor, before anything is read where that is known
-// by then: ErrNotFound, ErrShape (a slice outside of the tensor, too little room), ErrOption (Bytes and Floats both set).
-// Others are those of View.ReadInto and tensor.Decode, and the context's. After an error the memory of the
-// requests may hold anything.
-func (m *Model) Load(ctx context.Context, requests []Request, progress Progress) error {
-	return m.engine().LoadAll(ctx, requests, progress)
+// inside returns the result of f, which may access the file.
+func inside[T any](m *Model, f func() (T, error)) (v T, err error) {
+	err = m.within(func() (err error) {
+		v, err = f()
+		return err
+	})
+	return v, err
+}
+
+// guard turns faults in any memory of the model into errors.
+func (m *Model) guard(f func() error) error {
+	own := &m.spaces.own
+	addr, err := fault.Guard(own.Holds, f)
+	if addr != 0 {
+		return own.Fault(addr)
+	}
+	return err
 }
 
 // Do calls f and guards its use of raw slices of the model's tensors (View.Bytes, tensor.As). Close waits until
@@ -145,36 +186,186 @@ func (m *Model) Load(ctx context.Context, requests []Request, progress Progress)
 //
 // The guard covers the calling goroutine only: a goroutine that f starts must call Do itself, or a
 // fault in it ends the process. A system call with missing bytes as its argument returns EFAULT to f.
-func (m *Model) Do(f func() error) error { return m.engine().Do(f) }
+func (m *Model) Do(f func() error) error {
+	m = m.opened()
+	if err := m.main.Enter(); err != nil {
+		return err
+	}
+	defer m.main.Leave()
+	return m.guard(f)
+}
 
-// Pin keeps raw slices valid across Close: Close returns, and the last unpin unmaps the file.
-// Further calls of an unpin do nothing.
-func (m *Model) Pin() (unpin func(), err error) { return m.engine().Pin() }
+// Metadata returns a copy of the file's key-value pairs, in file order: none for formats without metadata. Metadata that
+// does not fit Options.MaxMemory is ErrLimit.
+func (m *Model) Metadata() (schema.Metadata, error) {
+	m = m.opened()
+	meta, err := inside(m, func() (schema.Metadata, error) {
+		if m.parsed.LazyMetadata != nil {
+			return m.parsed.LazyMetadata()
+		}
+		return m.parsed.Metadata, nil
+	})
+	return slices.Clone(meta), err
+}
+
+// Value returns the value of a metadata key: the first, if the file repeats it. The error is ErrNotFound if there is none. It
+// costs one value, where Metadata costs all of them.
+func (m *Model) Value(key string) (any, error) {
+	m = m.opened()
+	return inside(m, func() (any, error) {
+		value, ok, err := m.valueOf(key)
+		if err == nil && !ok {
+			err = &tensor.Error{Format: m.desc.Name, Path: m.path, Field: fmt.Sprintf("metadata %q", key), Offset: -1, Err: tensor.ErrNotFound}
+		}
+		return value, err
+	})
+}
+
+func (m *Model) valueOf(key string) (value any, ok bool, err error) {
+	p := m.parsed
+	if p.LazyValue != nil {
+		return p.LazyValue(key)
+	}
+	meta := p.Metadata
+	if p.LazyMetadata != nil {
+		meta, err = p.LazyMetadata()
+	}
+	value, ok = meta.Get(key)
+	return value, ok, err
+}
+
+// Graph returns the operator graph, nil if the file has none. It may be shared with other callers: to
+// change it, use Clone.
+func (m *Model) Graph() (*schema.Graph, error) {
+	m = m.opened()
+	if m.parsed.Graph == nil {
+		return nil, nil
+	}
+	return inside(m, func() (*schema.Graph, error) { return m.parsed.Graph, nil })
+}
+
+// Native returns what only the format of the file can store, nil for nothing. Each call reads it
+// from the file.
+func (m *Model) Native() (*schema.Native, error) {
+	m = m.opened()
+	if m.parsed.Native == nil {
+		return nil, nil
+	}
+	return inside(m, m.parsed.Native)
+}
+
+// Notes lists irregularities of the file that are not errors, such as "header checksum not recorded", and says if it is
+// a part of a model.
+func (m *Model) Notes() []string {
+	m = m.opened()
+	var notes []string
+	_ = m.within(func() error {
+		notes = slices.Clone(m.parsed.Notes)
+		if m.parsed.LazyNotes != nil {
+			notes = append(notes, m.parsed.LazyNotes()...)
+		}
+		return nil
+	})
+	notes = append(m.engineNotes(notes), m.foundNotes()...)
+	p := m.part()
+	if p.Count > 0 {
+		notes = append([]string{p.String()}, notes...)
+	}
+	return notes
+}
+
+// Signature returns what the file states about its signature, nil if it is unsigned. It does not tell
+// whether the signature is valid: Verify and CheckClaim do.
+func (m *Model) Signature() *schema.Signature {
+	m = m.opened()
+	s := m.parsed.Signature
+	if s == nil || m.main.Closed() {
+		return nil
+	}
+	c := *s
+	return &c
+}
+
+// CheckClaim checks that the key in the file (Signature.PublicKey) made the signature over the hash or digests that the
+// file records, without comparing these with its data: Verify does both. Otherwise the error is ErrSignature. It is nil
+// for an unsigned file and for one that names no key. Anybody can sign: only a trusted key says who did.
+func (m *Model) CheckClaim() error {
+	m = m.opened()
+	if m.parsed.CheckClaim == nil {
+		return nil
+	}
+	return m.within(m.parsed.CheckClaim)
+}
+
+// NeedsKey reports whether the data is encrypted and Options.Key was not set.
+func (m *Model) NeedsKey() bool {
+	m = m.opened()
+	return !m.main.Closed() && m.parsed.NeedsKey
+}
 
 // Prefetch asks the system to read the files ahead. It returns before they are read.
-func (m *Model) Prefetch() error { return m.engine().Prefetch() }
+func (m *Model) Prefetch() error {
+	m = m.opened()
+	if err := m.Do(m.spaces.openAll); err != nil {
+		return err
+	}
+	return m.advise(memory.Prefetch)
+}
 
 // Evict reduces the memory of the process: it unmaps the pages of the mapped files and drops cached and
 // decoded tensors. Raw slices stay valid; what is used again is mapped again, mostly from the page cache, or
 // decoded again. Locked pages stay (Options.Lock), and on systems other than Linux and Android all
 // mapped pages do.
-func (m *Model) Evict() error { return m.engine().Evict() }
+func (m *Model) Evict() error {
+	m = m.opened()
+	m.cache.evict()
+	m.c.trust.forget()
+	return m.advise(memory.Evict)
+}
+
+// advise applies an Advice to all files.
+func (m *Model) advise(a memory.Advice) error {
+	return m.Do(func() error {
+		for r := range m.regions() {
+			if _, err := r.Advise(a, 0, r.Size()); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Pin keeps raw slices valid across Close: Close returns, and the last unpin unmaps the file.
+// Further calls of an unpin do nothing.
+func (m *Model) Pin() (unpin func(), err error) {
+	m = m.opened()
+	return m.main.Pin()
+}
 
 // Close makes further access return ErrClosed, waits for running calls such as View.Use, Do and Verify, and
 // unmaps the file. A function that such a call runs must not call Close, which would wait for it
 // forever; the body of a loop over Tensors may. A second Close does nothing.
-func (m *Model) Close() error { return m.engine().Close() }
+func (m *Model) Close() error {
+	m = m.opened()
+	err := m.main.Close()
+	m.cache.evict()
+	if m.parsed != nil && m.parsed.Close != nil {
+		err = errors.Join(err, m.parsed.Close())
+	}
+	return err
+}
 
 // RestoreNames sets the tensor names in p, a schema of this model (Model.Schema), to those that the tensors had before
 // the format numbered them, if the file has stored them (WriteOptions.KeepNames). It removes the metadata that every file of
 // the format has, where they say nothing: a copy in the format has them again.
 func (m *Model) RestoreNames(p *schema.Schema) error {
-	restore := m.engine().Parsed().Restore
+	m = m.opened()
+	restore := m.parsed.Restore
 	if restore == nil {
 		return nil
 	}
-	return m.Do(func() error { restore(p); return nil })
+	return m.Do(func() error {
+		restore(p)
+		return nil
+	})
 }
-
-// Stats returns the memory that the model uses, and how many tensors are zero-copy.
-func (m *Model) Stats() Stats { return m.engine().Stats() }

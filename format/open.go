@@ -8,7 +8,6 @@ import (
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/foreign"
-	"github.com/weightmap/weightmap/internal/load"
 	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
@@ -80,13 +79,13 @@ func (c Codec) opening(opts *Options) (*Model, error) {
 	if err == nil && c.d == nil && o.Format != "" {
 		c, err = Lookup(o.Format)
 	}
-	m.opening.Options, m.opening.Driver = o, c.d
+	m.opening.options, m.opening.driver = o, c.d
 	return m, err
 }
 
 // files says how the file that is parsed is opened.
 func (m *Model) files() source.Options {
-	s := m.opening.Files()
+	s := m.opening.sourceOptions()
 	s.Parse = true
 	return s
 }
@@ -117,10 +116,10 @@ func (c Codec) openPath(path string, opts *Options) (*Model, error) {
 	}
 	err = m.file.Open(path, m.files())
 	if isDir(path, err) {
-		m.opening.Door = load.InDirectory(path, m.opening.Options.Root)
+		m.opening.door = inDirectory(path, m.opening.options.Root)
 		return m.openDir(path, true)
 	}
-	m.opening.Name = path
+	m.opening.name = path
 	return m.finish(&m.file, err, path)
 }
 
@@ -148,7 +147,7 @@ func (c Codec) OpenReaderAt(r io.ReaderAt, size int64, opts *Options) (*Model, e
 		return nil, err
 	}
 	if s, ok := r.(sibling); ok {
-		m.opening.Door = load.Siblings(s.Sibling)
+		m.opening.door = siblings(s.Sibling)
 	}
 	region, err := source.OpenReader(r, size, m.files())
 	return m.finish(region, err, "")
@@ -164,7 +163,7 @@ func (c Codec) OpenFile(f *os.File, off, size int64, opts *Options) (*Model, err
 		return nil, err
 	}
 	r, err := source.OpenFile(f, off, size, m.files())
-	m.opening.IsPart = off > 0 || size >= 0
+	m.opening.isPart = off > 0 || size >= 0
 	return m.finish(r, err, f.Name())
 }
 
@@ -178,24 +177,24 @@ func (m *Model) finish(r *source.Region, err error, path string) (*Model, error)
 		name = r.Path() // of a reader
 	}
 	m.place.name = cmp.Or(m.place.name, name)
-	asked := With(m.opening.Driver).Name()
-	m.opening.Path = path
+	asked := With(m.opening.driver).Name()
+	m.opening.path = path
 	if err == nil {
-		err = m.opening.Authenticate(r)
+		err = m.opening.authenticate(r)
 	}
-	if err == nil && m.opening.Driver == nil {
+	if err == nil && m.opening.driver == nil {
 		if err = m.choose(r, name); err != nil {
 			r.Close()
 		}
 	}
-	d := m.opening.Driver
+	d := m.opening.driver
 	if err != nil {
 		return nil, wire.Explain(err, With(d).Name(), name)
 	}
 	size := r.Size()
-	err = m.m.Open(r, &m.opening)
+	err = m.openRegion(r, &m.opening)
 	if err != nil && !foreign.IsTold(err) {
-		is := other(d, m.opening.Head, size, name)
+		is := other(d, m.opening.head, size, name)
 		if is != "" {
 			err = named(err, is, asked, name)
 		}
@@ -212,7 +211,7 @@ func (m *Model) choose(r *source.Region, path string) error {
 	if err != nil {
 		return err
 	}
-	if m.opening.Driver = detect(head, r.Size(), path); m.opening.Driver == nil {
+	if m.opening.driver = detect(head, r.Size(), path); m.opening.driver == nil {
 		return unknown(head, path)
 	}
 	return nil

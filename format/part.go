@@ -34,12 +34,12 @@ func (m *Model) Part() (index, count int) {
 
 // part finds out what the file is a part of.
 func (m *Model) part() shards.Part {
-	e := m.engine()
-	if e == dead || e.IsDir() {
+	m = m.opened()
+	if m == dead || m.isDir {
 		return shards.Part{}
 	}
 	m.place.once.Do(func() {
-		parsed := e.Parsed()
+		parsed := m.parsed
 		if parsed.Parts > 0 && parsed.Part == 0 {
 			return // all parts are open
 		}
@@ -58,15 +58,15 @@ func (m *Model) namedPart() shards.Part {
 	if left < math.MaxInt64 {
 		memory.Limit(max(left, 1))
 	}
-	c := &m.opening
+	c := m.c
 	switch {
-	case c.Options.Trusted != nil: // an index beside the file is none of the files that were compared
+	case c.options.Trusted != nil: // an index beside the file is none of the files that were compared
 		return shards.PartByName(filepath.Base(m.place.name))
-	case c.FS != nil:
-		dir := disk.OpenFS(c.FS, path.Dir(c.Name), c.Options.Root)
-		return shards.PartOf(dir.Files(), path.Base(c.Name), memory)
+	case c.fs != nil:
+		dir := disk.OpenFS(c.fs, path.Dir(c.name), c.options.Root)
+		return shards.PartOf(dir.Files(), path.Base(c.name), memory)
 	case m.Path() != "":
-		dir := disk.OpenDir(filepath.Dir(m.Path()), c.Options.Root)
+		dir := disk.OpenDir(filepath.Dir(m.Path()), c.options.Root)
 		defer dir.Close()
 		return shards.PartOf(dir.Files(), filepath.Base(m.Path()), memory)
 	}

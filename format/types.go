@@ -2,7 +2,6 @@ package format
 
 import (
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/internal/load"
 )
 
 // Types that programs share with formats and with the engine. They are declared there; the fields and methods
@@ -183,87 +182,6 @@ type (
 	//
 	//	type Progress func(done, total int64, tensor string)
 	Progress = driver.Progress
-	// Stats is a report on an open model. Sizes are in bytes. After Close every field is zero except
-	// Resident, which is -1.
-	//
-	//	type Stats struct {
-	//		Path string
-	//		// FileSize is the size of all files of the model. Files lists them, in the order of Model.Files, also for a
-	//		// model that was not opened by path.
-	//		FileSize int64
-	//		Files    []FileStats
-	//		// Mapped is the part of FileSize that is mapped; external data that was not used yet is not. Heap is the part
-	//		// in memory: bytes of the caller, and files that are private (Options.Private) or that the system cannot map.
-	//		Mapped, Heap int64
-	//		// OnDemand is the part that is read on demand: through an io.ReaderAt, or from files too
-	//		// large to map.
-	//		OnDemand int64
-	//		// Resident is the part of Mapped and Heap that is in the physical memory of the process, which
-	//		// Evict releases; -1 if the system does not tell. Pages that only the page cache holds do not count.
-	//		Resident int64
-	//		// Locked is the part that is locked in physical memory (Options.Lock).
-	//		Locked int64
-	//		// Kept is the size of copies of tensors: decompressed, decrypted and misaligned ones that were
-	//		// used, and the cache (Options.CacheBytes).
-	//		Kept int64
-	//		// ZeroCopy is the number of tensors that are viewed without a copy. Copies counts the others by reason:
-	//		// "compressed", "encrypted", "misaligned", "byte order", "behind a reader", "read on demand", "decoded".
-	//		ZeroCopy int
-	//		Copies   map[string]int
-	//		// Lent reports whether a raw slice was returned: the garbage collector then no longer unmaps the model.
-	//		Lent bool
-	//		// Verified is the number of tensor checksums that were compared, by Verify or before a first use.
-	//		Verified int64
-	//	}
-	//
-	//	// GoString implements fmt.GoStringer like String.
-	//	func (s Stats) GoString() string
-	//
-	//	// LogValue implements slog.LogValuer like String.
-	//	func (s Stats) LogValue() slog.Value
-	//
-	//	// String describes the statistics, on one line.
-	//	func (s Stats) String() string
-	Stats = load.Stats
-	// FileStats is a file of a model. The index in Stats.Files is tensor.Info.File.
-	//
-	//	type FileStats struct {
-	//		Path string // as in errors: "" for bytes, the names of a reader's siblings, or of files of an fs.FS
-	//		Size int64  // -1 if the file is missing, or behind a reader and not opened yet
-	//	}
-	FileStats = load.FileStats
-	// Request is a tensor or a part of it, and the caller's memory that Model.Load reads it into.
-	//
-	//	type Request struct {
-	//		// Tensor is the name of a tensor.
-	//		Tensor string
-	//		// Slice is the part of it, as View.Slice takes it; nil for the whole tensor.
-	//		Slice []tensor.Range
-	//		// Bytes takes the little-endian bytes, as View.ReadInto returns them, or Floats the numbers, as tensor.Decode
-	//		// returns them. Both may have more room than that. With neither, the tensor is brought into memory, where its
-	//		// views find it: its pages are mapped, and what is compressed is decoded and kept.
-	//		Bytes  []byte
-	//		Floats []float32
-	//	}
-	//
-	//	// GoString implements fmt.GoStringer like String.
-	//	func (r Request) GoString() string
-	//
-	//	// LogValue implements slog.LogValuer like String.
-	//	func (r Request) LogValue() slog.Value
-	//
-	//	// String describes the tensor, the slice and the room for it, on one line.
-	//	func (r Request) String() string
-	Request = load.Request
-	// Covered names the checksum of a part of a file.
-	//
-	//	type Covered struct {
-	//		Name string // of the section or tensor
-	//		// By is the checksum: "xxh64", "crc32 of the weights", "adler32 of the file". It is empty if the
-	//		// bytes are present and the file has no checksum for them.
-	//		By string
-	//	}
-	Covered = load.Covered
 	// Trust says what the files of a model must be (Options.Trusted). It never sees weights: the engine hashes the
 	// files and compares them, with the hash that the Trust brings.
 	//

@@ -1,6 +1,7 @@
 package format
 
 import (
+	"context"
 	"crypto"
 	"fmt"
 	"iter"
@@ -8,17 +9,16 @@ import (
 	"strings"
 
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/internal/load"
 	"github.com/weightmap/weightmap/tensor"
 )
 
 // VerifyOption is an option of Model.Verify. The zero VerifyOption changes nothing.
-type VerifyOption struct{ set func(*load.VerifyOptions) }
+type VerifyOption struct{ set func(*verifyOptions) }
 
 // WithProgress sets a function that is called with the progress of a verification, from changing goroutines but never
 // concurrently. It must not close the model, since Close waits for the verification; it may cancel its context.
 func WithProgress(p Progress) VerifyOption {
-	return VerifyOption{func(o *load.VerifyOptions) { o.Progress = p }}
+	return VerifyOption{func(o *verifyOptions) { o.Progress = p }}
 }
 
 // WithTrustedKey requires a valid signature by this key: an ed25519.PublicKey, *rsa.PublicKey or
@@ -27,7 +27,7 @@ func WithTrustedKey(key crypto.PublicKey) VerifyOption {
 	if key == nil {
 		key = noKey{}
 	}
-	return VerifyOption{func(o *load.VerifyOptions) { o.Trusted = key }}
+	return VerifyOption{func(o *verifyOptions) { o.Trusted = key }}
 }
 
 // noKey stands for a nil key, which no signature matches.
@@ -36,17 +36,17 @@ type noKey struct{}
 // WithTensors limits the verification of data to the named tensors, as far as the format's checksums
 // allow. The structure is verified in any case. A name that no tensor has is ErrNotFound.
 func WithTensors(names ...string) VerifyOption {
-	return VerifyOption{func(o *load.VerifyOptions) { o.Tensors = append(o.Tensors, names...) }}
+	return VerifyOption{func(o *verifyOptions) { o.Tensors = append(o.Tensors, names...) }}
 }
 
 // WithWorkers sets the number of goroutines that hash, at most 256; 0 means one for each CPU. A
 // negative number is ErrOption.
 func WithWorkers(n int) VerifyOption {
-	return VerifyOption{func(o *load.VerifyOptions) { o.Workers = n }}
+	return VerifyOption{func(o *verifyOptions) { o.Workers = n }}
 }
 
-func verifyOptions(opts []VerifyOption) (*load.VerifyOptions, error) {
-	o := &load.VerifyOptions{}
+func newVerifyOptions(opts []VerifyOption) (*verifyOptions, error) {
+	o := &verifyOptions{}
 	for _, f := range opts {
 		if f.set != nil {
 			f.set(o)
@@ -61,21 +61,51 @@ func verifyOptions(opts []VerifyOption) (*load.VerifyOptions, error) {
 	return o, nil
 }
 
+// Verify computes every checksum of the file, checks that all data is present and that the structure did not
+// change since it was read, and returns which checksum covers what. With a trusted key (WithTrustedKey) the file must be
+// signed by it; without one, a signature must be one that the key in the file made, if there is a key. If no tensor was requested before, the pages that Verify reads are evicted again.
+//
+// Files that caches name by their digests, and targets of links with such names, are hashed and compared too, unless
+// WithTensors selects tensors: sha256-HEX (Ollama), and in a directory blobs 64 hex digits (SHA-256) or 40 (SHA-1 of a
+// blob of git). Elsewhere 64 hex digits in a name are compared, and a note says if they match. The formats that
+// such caches have link both hashes; in a program without them a note says that the digest was not compared.
+//
+// Errors wrap ErrChecksum, ErrTruncated, ErrCorrupt, ErrSignature, ErrKey (encrypted data without
+// its key), ErrNotFound (a name in WithTensors), ErrClosed, or the error of the context.
+func (m *Model) Verify(ctx context.Context, opts ...VerifyOption) (*Coverage, error) {
+	o, err := newVerifyOptions(opts)
+	if err != nil {
+		return nil, err
+	}
+	return m.opened().verify(ctx, o)
+}
+
 // Coverage lists what a verification checked, and by which checksum: a format may have no checksums, or for
 // some parts only. The zero Coverage covers nothing.
 type Coverage struct {
-	c     load.Coverage
-	index *driver.Index // names the tensors of c; nil in the zero Coverage
+	sections  []Covered
+	signature SignatureState
+	tensors   []string // by tensor: the checksum that covers it, or notLooked
+	uncovered []uncoveredRange
+	index     *driver.Index // names the tensors; nil in the zero Coverage
+}
+
+// Covered names the checksum of a part of a file.
+type Covered struct {
+	Name string // of the section or tensor
+	// By is the checksum: "xxh64", "crc32 of the weights", "adler32 of the file". It is empty if the
+	// bytes are present and the file has no checksum for them.
+	By string
 }
 
 // Sections returns the parts of the file that are not tensors, such as "header".
-func (c *Coverage) Sections() []Covered { return slices.Clone(c.get().Sections) }
+func (c *Coverage) Sections() []Covered { return slices.Clone(c.get().sections) }
 
 // Tensors iterates over the verified tensors in file order, without those that WithTensors left out.
 func (c *Coverage) Tensors() iter.Seq[Covered] {
 	return func(yield func(Covered) bool) {
-		for i, by := range c.get().Tensors {
-			if by != load.NotLooked && !yield(Covered{Name: c.index.Name(i), By: by}) {
+		for i, by := range c.get().tensors {
+			if by != notLooked && !yield(Covered{Name: c.index.Name(i), By: by}) {
 				return
 			}
 		}
@@ -94,7 +124,7 @@ type FileRange struct {
 // in other bytes, verification reports. It does not depend on WithTensors.
 func (c *Coverage) Uncovered() iter.Seq[FileRange] {
 	return func(yield func(FileRange) bool) {
-		for _, r := range c.get().Uncovered {
+		for _, r := range c.get().uncovered {
 			if r.Tensor >= 0 {
 				r.Part = fmt.Sprintf("tensor %q", c.index.Name(r.Tensor))
 			}
@@ -108,7 +138,7 @@ func (c *Coverage) Uncovered() iter.Seq[FileRange] {
 // uncoveredTensors returns the number of verified tensors whose data no checksum covers. Empty tensors do not count.
 func (c *Coverage) uncoveredTensors() int {
 	n := 0
-	for i, by := range c.get().Tensors {
+	for i, by := range c.get().tensors {
 		if by == "" && c.index.Size(i) > 0 {
 			n++
 		}
@@ -117,13 +147,14 @@ func (c *Coverage) uncoveredTensors() int {
 }
 
 // Signature returns the result of checking the signature.
-func (c *Coverage) Signature() SignatureState { return c.get().Signature }
+func (c *Coverage) Signature() SignatureState { return c.get().signature }
 
-func (c *Coverage) get() *load.Coverage {
+// get returns c, or the zero Coverage for nil.
+func (c *Coverage) get() *Coverage {
 	if c == nil {
-		return &load.Coverage{}
+		return &Coverage{}
 	}
-	return &c.c
+	return c
 }
 
 // String summarizes the coverage: "ok", "ok, but nothing covers the data of 15 tensors", or "ok, but

@@ -421,5 +421,3 @@ func (w *Writer) explain(err error) error { return wire.Explain(err, w.format, w
 func (w *Writer) planError(name string, err error) error {
 	return &tensor.Error{Format: w.format, Field: tensorField(name), Offset: -1, Err: fmt.Errorf("%w: %w", tensor.ErrSchema, err)}
 }
-
-func tensorField(name string) string { return fmt.Sprintf("tensor %q", name) }

@@ -70,7 +70,7 @@ func TestDependencies(t *testing.T) {
 		if !slices.Contains(imports, module+"format/driver") {
 			t.Errorf("%s does not import format/driver", pkg)
 		}
-		for _, other := range append(slices.Collect(maps.Keys(formats)), "internal/load", "internal/source") {
+		for _, other := range append(slices.Collect(maps.Keys(formats)), "internal/source") {
 			if slices.Contains(imports, module+other) {
 				t.Errorf("%s imports %s", pkg, other)
 			}

@@ -14,7 +14,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/directory"
 	"github.com/weightmap/weightmap/internal/disk"
-	"github.com/weightmap/weightmap/internal/load"
+	"github.com/weightmap/weightmap/internal/note"
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
@@ -91,15 +91,15 @@ func (c *cached) commit() (string, error) {
 	return commit, nil
 }
 
-// open opens the model in a snapshot. file is its file, "" for what the directory is opened by. note is a note of the model.
-func (c *cached) open(ctx context.Context, commit, file, note string, o *Options) (*format.Model, error) {
+// open opens the model in a snapshot. file is its file, "" for what the directory is opened by. remark is a note of the model, if it is not empty.
+func (c *cached) open(ctx context.Context, commit, file, remark string, o *Options) (*format.Model, error) {
 	open := format.Options{}
 	if o.Open != nil {
 		open = *o.Open
 	}
 	open.Context = ctx
-	if note != "" {
-		open.Context = load.WithNote(ctx, note)
+	if remark != "" {
+		open.Context = note.With(ctx, remark)
 	}
 	return format.Open(filepath.Join(c.path, "snapshots", commit, filepath.FromSlash(file)), &open)
 }

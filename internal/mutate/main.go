@@ -41,8 +41,8 @@ var targets = []target{
 	{"internal/zip", []string{"format/npy", "format/torch"}},
 	{"internal/jsonmeta", []string{"format/safetensors", "mle", "wia"}},
 	{"internal/external", []string{"wia", "format/onnx"}},
-	{"internal/source", []string{"internal/load", "format", "mag"}},
-	{"internal/load", []string{"format", "format/formattest", "mag", "wia"}},
+	{"internal/source", []string{"format", "mag"}},
+	{"format", []string{"format/formattest", "mag", "wia"}},
 }
 
 func main() {

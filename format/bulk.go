@@ -1,0 +1,212 @@
+package format
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/checksum"
+	"github.com/weightmap/weightmap/internal/memory"
+	"github.com/weightmap/weightmap/internal/source"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// Load reads many tensors and slices of tensors into the caller's memory: in the order of the file, in large
+// steps, on as many goroutines as Options.Workers says. It takes a few megabytes for each of them, and for each tensor at
+// work that is compressed or encrypted as much as that. From disk it reads as fast as plain reads of the file do, and no
+// goroutine that waits for the disk holds a processor. Behind a reader such as one of package format/remote, requests for
+// neighbors become one range, and as many ranges are fetched at a time as the reader says.
+//
+// Requests may overlap, and their memory must not. Where Options.Check has checksums compared before the first use of a
+// tensor, Load compares them on the way. progress may be nil; it is called by one goroutine at a time, with the bytes of all
+// requests as the total, and must not close the model.
+//
+// A request that cannot be met is an error that names the tensor, before anything is read where that is known
+// by then: ErrNotFound, ErrShape (a slice outside of the tensor, too little room), ErrOption (Bytes and Floats both set).
+// Others are those of View.ReadInto and tensor.Decode, and the context's. After an error the memory of the
+// requests may hold anything.
+func (m *Model) Load(ctx context.Context, requests []Request, progress Progress) error {
+	m = m.opened()
+	b := bulk{newVerification(m, ctx, &verifyOptions{Progress: progress, Workers: m.c.options.Workers})}
+	b.sweeper.off = m.infos.Load() != nil
+	defer func() {
+		for _, f := range b.files {
+			f.Close()
+		}
+	}()
+	return m.within(func() error {
+		chunks, err := b.plan(requests)
+		if err != nil {
+			return err
+		}
+		at := func(k int) extent { return chunks[k].extent }
+		return b.eachJob(len(chunks), at, func(j *job) error { return b.run(chunks[j.from:j.to], j.off, j.size) })
+	})
+}
+
+// bulk is a call of Load. It uses the workers and guards of a verification.
+type bulk struct{ *verification }
+
+// reopenOver is the number of bytes to read from which reopening a mapped file pays.
+const reopenOver = 1 << 20
+
+// plan returns the chunks of all requests, in the order of the files, and opens the files of which enough is read.
+func (b *bulk) plan(requests []Request) (chunks []chunk, err error) {
+	read, total := make(map[*source.Region]int64), int64(0)
+	b.o.Workers = b.workers()
+	for k := range requests {
+		t, err := b.m.checkRequest(&requests[k])
+		if err != nil {
+			return nil, err
+		}
+		total += t.bytes
+		b.o.Workers = max(b.o.Workers, t.region.Parallel())
+		if t.resident() {
+			b.sweeper.off = true
+			read[t.region] = math.MinInt64 // its pages are to be mapped
+		} else if !t.whole {
+			read[t.region] += t.bytes
+		}
+		chunks = t.cut(chunks)
+	}
+	b.Expect(total)
+	b.files = make(map[*source.Region]*source.Region)
+	for r, n := range read {
+		if n < reopenOver || len(b.files) == mostReopened {
+			continue
+		}
+		if f, err := r.Reopen(); err == nil { // otherwise read the mapping
+			b.files[r] = f
+		}
+	}
+	slices.SortFunc(chunks, func(x, y chunk) int { return x.compare(y.extent) })
+	return chunks, nil
+}
+
+// mostReopened is the maximum number of descriptors to use for a model of many files.
+const mostReopened = 64
+
+// run reads the chunks of a job.
+func (b *bulk) run(chunks []chunk, off, size int64) (err error) {
+	t := chunks[0].t
+	switch {
+	case t.whole:
+		err = b.readWhole(t)
+	case len(chunks) == 1 && chunks[0].isDirect():
+		err = b.read(&chunks[0], nil)
+	default:
+		err = b.pieces(t.region, off, size, size, nil, func(data []byte) (err error) {
+			for i := 0; i < len(chunks) && err == nil; i++ {
+				p := &chunks[i]
+				t = p.t
+				err = b.read(p, data[p.off-off:][:p.size])
+			}
+			return err
+		})
+	}
+	return b.m.named(err, t.Tensor)
+}
+
+// read reads a chunk from data, its range of the file, or from the file if that is nil.
+func (b *bulk) read(p *chunk, data []byte) error {
+	t := p.t
+	if err := b.ready(t); err != nil {
+		return err
+	}
+	switch {
+	case p.isDirect():
+		return b.readDirect(p, data)
+	case t.resident():
+		checksum.Of(driver.NoSum, data)
+	case t.Floats == nil:
+		p.gather(t.Bytes[p.first:][:p.n], data)
+	default:
+		if p.n < p.size {
+			buf := buffer(p.n)
+			defer steps.Put(buf)
+			p.gather((*buf)[:p.n], data)
+			data = (*buf)[:p.n]
+		}
+		first, n := p.first/t.unit.bytes*t.unit.elems, p.n/t.unit.bytes*t.unit.elems
+		dst := t.Floats[first:min(first+n, t.elems)]
+		info := tensor.Info{Name: t.Tensor, DType: t.info.DType, Encoding: t.info.Encoding, Shape: tensor.Shape{int64(len(dst))}}
+		v, err := tensor.FromInfo(info, data)
+		if err == nil {
+			_, err = tensor.Decode(dst[:0:len(dst)], v)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	b.Done(p.n, t.Tensor)
+	return nil
+}
+
+// ready checks a tensor before its first use.
+func (b *bulk) ready(t *checkedRequest) error {
+	if err := b.ctx.Err(); err != nil || t.hashed || !b.m.touch.pending.Load() {
+		return err
+	}
+	return b.m.touch.check(t.Tensor)
+}
+
+// readWhole reads a tensor, or a slice, through its view.
+func (b *bulk) readWhole(t *checkedRequest) error {
+	if err := b.ready(t); err != nil {
+		return err
+	}
+	v := t.view
+	var err error
+	switch {
+	case t.resident():
+		err = v.Use(func([]byte) error { return nil })
+	case b.m.index.Loaded(t.i):
+		var data []byte // which the model does not cache
+		if data, err = b.m.decoded(t.i, false); err == nil {
+			v, err = tensor.FromInfo(*t.info, data)
+		}
+	}
+	if err == nil && len(t.Slice) > 0 {
+		v, err = v.Slice(t.Slice...)
+	}
+	switch {
+	case err != nil || t.resident():
+	case t.Floats != nil:
+		_, err = tensor.Decode(t.Floats[:0:t.elems], v)
+	default:
+		_, err = v.ReadIntoContext(b.ctx, t.Bytes)
+	}
+	if err == nil {
+		b.Done(t.bytes, t.Tensor)
+	}
+	return err
+}
+
+// readDirect reads a chunk without gaps whose bytes need no conversion, from data if it is not nil.
+func (b *bulk) readDirect(p *chunk, data []byte) (err error) {
+	t, dst, step, want := p.t, p.t.Bytes[p.first:][:p.n], int64(maxJob), driver.Digest{}
+	if t.hashed {
+		want = b.tensorSum(t.i)
+	}
+	if b.inPlace(t.region) || t.hashed && t.region.InMemory() {
+		step = memory.PopulateStep // fits in a cache
+	}
+	sum := checksum.New(want.Kind)
+	done := func(piece []byte) error {
+		_, _ = sum.Write(piece) // does little unless the tensor is hashed
+		b.Done(int64(len(piece)), t.Tensor)
+		return nil
+	}
+	if data != nil {
+		err = done(dst[:copy(dst, data)])
+	} else {
+		err = b.pieces(t.region, p.off, p.size, step, dst, done)
+	}
+	if err == nil && t.hashed {
+		if err = b.compareTensor(t.i, want, sum.Sum64(), t.off); err == nil {
+			b.m.touch.passed(t.i)
+		}
+	}
+	return err
+}

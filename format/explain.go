@@ -1,0 +1,66 @@
+package format
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/wire"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// explain adds format and file to an error that lacks them.
+func (m *Model) explain(err error) error { return wire.Explain(m.asSigned(err), m.desc.Name, m.path) }
+
+// asSigned makes a wrong checksum ErrSignature, too, if the model must have a signature inside: that covers the checksums.
+func (m *Model) asSigned(err error) error {
+	t := m.c.trust
+	if t == nil || t.key == nil || !errors.Is(err, tensor.ErrChecksum) || errors.Is(err, tensor.ErrSignature) {
+		return err
+	}
+	e, ok := err.(*tensor.Error)
+	if !ok {
+		return fmt.Errorf("%w%.0w", err, tensor.ErrSignature)
+	}
+	c := *e
+	c.Err = fmt.Errorf("%w%.0w", e.Err, tensor.ErrSignature)
+	return &c
+}
+
+// about returns an error about a tensor at an offset of the model's file, or -1.
+func (m *Model) about(name string, off int64, err error) *tensor.Error {
+	return &tensor.Error{Format: m.desc.Name, Path: m.path, Field: tensorField(name), Offset: off, Err: err}
+}
+
+func tensorField(name string) string { return fmt.Sprintf("tensor %q", name) }
+
+// named adds a tensor to an error that lacks it: the one at its offset of the model's own file, or else the one with
+// the given name, if any.
+func (m *Model) named(err error, name string) error {
+	err = m.asSigned(err)
+	var e *tensor.Error
+	if err == nil || errors.As(err, &e) && e.Field != "" {
+		return err
+	}
+	c := tensor.Error{Format: m.desc.Name, Path: m.path, Offset: -1, Err: err}
+	if e, ok := err.(*tensor.Error); ok {
+		c = *e
+	}
+	if c.Offset >= 0 && c.Path == m.path {
+		c.Field = m.fieldAt(0, c.Offset)
+	}
+	if c.Field == "" && name != "" {
+		c.Field = tensorField(name)
+	}
+	return &c
+}
+
+// fieldAt names the tensor whose bytes contain an offset of a space, or returns "".
+func (m *Model) fieldAt(n driver.Space, off int64) string {
+	for i := range m.index.Len() {
+		if s, at, size := m.index.Place(i); s == n && at >= 0 && at <= off && off < at+size {
+			return tensorField(m.index.Name(i))
+		}
+	}
+	return ""
+}

@@ -1,0 +1,177 @@
+package format
+
+import (
+	"errors"
+
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/memory"
+	"github.com/weightmap/weightmap/internal/source"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// input is the Source of a file.
+type input struct {
+	*source.Region
+	f *file
+}
+
+// Path implements driver.Source.
+func (in *input) Path() string {
+	if !in.f.c.hasOthers() {
+		return ""
+	}
+	return in.f.path()
+}
+
+// InMemory implements driver.Source. During parsing bytes are copied and recorded; bytes of a sealed file are always copied.
+func (in *input) InMemory() bool {
+	return in.Region.InMemory() && in.f.spaces.frozen && !in.Region.Sealed()
+}
+
+// Slice implements driver.Source.
+func (in *input) Slice(off, n int64) ([]byte, error) {
+	if in.f.spaces.frozen {
+		return in.Region.Slice(off, n)
+	}
+	b, err := in.Copy(off, n)
+	if err == nil {
+		err = in.Record(b, off)
+	}
+	return b, err
+}
+
+// ReadAt implements driver.Source.
+func (in *input) ReadAt(p []byte, off int64) (int, error) {
+	n, err := in.Region.ReadAt(p, off)
+	if err := in.Record(p[:n], off); err != nil {
+		return 0, err
+	}
+	return n, err
+}
+
+// ReadAhead implements driver.Source.
+func (in *input) ReadAhead(p []byte, off int64) (int, error) { return in.Region.ReadAt(p, off) }
+
+// Record implements driver.Source.
+func (in *input) Record(b []byte, off int64) error {
+	if in.f.spaces.frozen {
+		return nil
+	}
+	return in.f.spaces.structure.add(in.f.number, b, off)
+}
+
+// Dir implements driver.Source.
+func (in *input) Dir() (driver.Dir, error) {
+	s := &in.f.spaces
+	if !in.f.c.hasOthers() {
+		return s, errNoDir
+	}
+	return s, nil
+}
+
+var errFrozen = errors.New("the directory of a model is open only while it is parsed")
+
+// Path implements driver.Dir.
+func (s *spaces) Path() string { return s.door().Path("") }
+
+// Entries implements driver.Dir.
+func (s *spaces) Entries() ([]driver.DirEntry, error) {
+	if s.frozen {
+		return nil, errFrozen
+	}
+	return s.door().Entries()
+}
+
+// Open implements driver.Dir.
+func (s *spaces) Open(name string) (driver.Source, driver.Space, error) {
+	n, ok := s.byName[name]
+	if !ok {
+		r, err := s.open(name)
+		if err != nil {
+			return nil, 0, err
+		}
+		s.read(r)
+		f := &file{name: name}
+		f.region.Store(r)
+		n = s.add(f)
+	}
+	r, err := s.region(n)
+	return &input{r, s.files[n]}, n, err
+}
+
+// Expect implements driver.Dir.
+func (s *spaces) Expect(names []string) {
+	t := s.m.c.trust
+	// What comes from a reader is fetched for each opening, and private files are read for each.
+	if t == nil || s.frozen || len(names) < 2 || s.door().isLazy() || s.m.c.options.Private {
+		return
+	}
+	s.isUsed = true
+	t.compareAhead(s.door(), names)
+}
+
+// read makes r the file that is open for parsing, and ends parsing of the previous one.
+func (s *spaces) read(r *source.Region) {
+	if s.reading != nil {
+		s.reading.Parsed()
+	}
+	s.reading = r
+}
+
+// Peek implements driver.Dir.
+func (s *spaces) Peek(name string, p []byte) (n int, size int64, _ driver.Space, err error) {
+	if s.frozen {
+		return 0, 0, 0, errFrozen
+	}
+	if s.m.c.trust != nil || s.m.c.options.Private { // it is hashed, or read whole, before anything of it is used
+		src, space, err := s.Open(name)
+		if err != nil {
+			return 0, 0, 0, err
+		}
+		n, err := src.ReadAt(p[:min(int64(len(p)), src.Size())], 0)
+		return n, src.Size(), space, err
+	}
+	s.isUsed = true
+	s.door().Settle()
+	h, err := s.door().open(name)
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	n, isWhole, err := h.readHead(p)
+	if err != nil {
+		h.close()
+		return 0, 0, 0, err
+	}
+	f := &file{name: name, size: h.size}
+	space := s.add(f)
+	f.keep(h, isWhole)
+	return n, f.size, space, s.structure.add(space, p[:n], 0)
+}
+
+// Declare implements driver.Dir.
+func (s *spaces) Declare(name string) (driver.Space, error) {
+	if s.frozen {
+		return 0, errFrozen
+	}
+	if n, ok := s.byName[name]; ok {
+		return n, nil
+	}
+	s.isUsed = true
+	s.door().Settle()
+	f := &file{Model: s.m, name: name}
+	err := f.declare()
+	if err != nil {
+		return 0, err // otherwise a replaced file could not be detected
+	}
+	return s.add(f), nil
+}
+
+// View implements driver.Dir.
+func (s *spaces) View(n driver.Space, info *tensor.Info) (v tensor.View) {
+	if n == 0 || !s.known(n) {
+		v, _ = failed(info, s.m.about(info.Name, info.Offset, errUnknown))
+		return v
+	}
+	info.File = int(n)
+	return tensor.View(memory.New[tensor.Info](info, unlisted{s.files[n]}, nil))
+}

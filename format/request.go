@@ -1,0 +1,151 @@
+package format
+
+import (
+	"fmt"
+
+	"github.com/weightmap/weightmap/internal/memory"
+	"github.com/weightmap/weightmap/internal/source"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// Request is a tensor or a part of it, and the caller's memory that Model.Load reads it into.
+type Request struct {
+	// Tensor is the name of a tensor.
+	Tensor string
+	// Slice is the part of it, as View.Slice takes it; nil for the whole tensor.
+	Slice []tensor.Range
+	// Bytes takes the little-endian bytes, as View.ReadInto returns them, or Floats the numbers, as tensor.Decode
+	// returns them. Both may have more room than that. With neither, the tensor is brought into memory, where its
+	// views find it: its pages are mapped, and what is compressed is decoded and kept.
+	Bytes  []byte
+	Floats []float32
+}
+
+// checkedRequest is a request that was checked.
+type checkedRequest struct {
+	*Request
+	extent     // of the tensor
+	i      int // its index
+	view   tensor.View
+	info   *tensor.Info
+	region *source.Region
+	elems  int64 // of the slice
+	bytes  int64 // size of the slice
+	unit   unit
+	runs   memory.Runs // of the slice, unless whole
+	whole  bool        // read through the view: decoded by the driver, dequantized, or cached by the model
+	hashed bool        // the tensor's checksum is verified during the read
+}
+
+// unit is the indivisible part of a tensor: an element or a block.
+type unit struct{ elems, bytes int64 }
+
+// checkRequest finds the tensor of a request and checks the request as far as possible before reading.
+func (m *Model) checkRequest(q *Request) (*checkedRequest, error) {
+	i, ok := m.index.Lookup(q.Tensor)
+	if !ok {
+		return nil, m.about(q.Tensor, -1, tensor.ErrNotFound)
+	}
+	t := &checkedRequest{Request: q, extent: m.extent(i), i: i, info: m.info(i), unit: unit{1, 1}}
+	err := m.at(i, &t.view)
+	if err == nil {
+		err = t.resolve(m)
+	}
+	return t, m.named(err, q.Tensor)
+}
+
+func (t *checkedRequest) resolve(m *Model) (err error) {
+	if t.region, err = m.spaces.region(t.space); err != nil {
+		return err
+	}
+	sel, err := memory.Resolve(t.info.Shape, t.Slice)
+	if err != nil {
+		return fmt.Errorf("%w: %w", tensor.ErrShape, err)
+	}
+	t.bytes, t.elems = t.size, 1
+	for _, r := range sel {
+		t.elems *= r.To - r.From
+	}
+	e, isPart := t.info.Encoding, len(t.Slice) > 0
+	switch {
+	case e == nil:
+		t.unit.bytes = t.info.DType.Size()
+		t.bytes = t.elems * t.unit.bytes
+	case e.BlockElems > 0 && e.BlockBytes > 0 && (isPart || t.Floats != nil):
+		t.unit = unit{e.BlockElems, e.BlockBytes}
+		if isPart {
+			t.bytes = t.elems / e.BlockElems * e.BlockBytes
+		}
+	}
+	isQuantized := t.info.Quant != nil || e != nil && t.unit.bytes == 1
+	t.whole = t.alone || e != nil && isPart || t.Floats != nil && isQuantized || t.resident() && !t.region.InMemory()
+	if t.runs = (memory.Runs{Count: 1, Bytes: t.bytes}); isPart && !t.whole {
+		t.runs = memory.RunsOf(t.info.Shape, sel, t.unit.bytes)
+	}
+	t.hashed = m.touch.hashes(t.i) && t.Bytes != nil && !isPart && !t.whole
+	return t.fits()
+}
+
+// resident reports whether the tensor is only to be brought into memory.
+func (t *checkedRequest) resident() bool { return t.Bytes == nil && t.Floats == nil }
+
+// fits returns an error if the request's memory is too small.
+func (t *checkedRequest) fits() error {
+	switch {
+	case t.Bytes != nil && t.Floats != nil:
+		return fmt.Errorf("%w: Bytes and Floats are both set", tensor.ErrOption)
+	case t.Bytes != nil && int64(len(t.Bytes)) < t.bytes:
+		return fmt.Errorf("%w: Bytes has room for %d bytes, not for %d", tensor.ErrShape, len(t.Bytes), t.bytes)
+	case t.Floats != nil && int64(len(t.Floats)) < t.elems:
+		return fmt.Errorf("%w: Floats has room for %d elements, not for %d", tensor.ErrShape, len(t.Floats), t.elems)
+	}
+	return nil
+}
+
+// chunk is a part of a checked request that is read at once. Its range of the file may have gaps, which are not selected.
+type chunk struct {
+	extent
+	t        *checkedRequest
+	first, n int64 // bytes in the slice
+}
+
+// isDirect reports whether the bytes of the range are read as they are.
+func (p *chunk) isDirect() bool { return p.t.Bytes != nil && p.n == p.size }
+
+// cut appends the chunks of t. Runs that are close to each other are one chunk.
+func (t *checkedRequest) cut(chunks []chunk) []chunk {
+	add := func(off, first, n int64, alone bool) {
+		chunks = append(chunks, chunk{extent{t.space, off, n, alone}, t, first, n})
+	}
+	if t.bytes == 0 {
+		return chunks
+	}
+	if t.whole || t.hashed {
+		add(t.off, 0, t.bytes, t.whole || t.bytes > maxJob)
+		return chunks
+	}
+	step := max(1, maxJob/t.unit.bytes) * t.unit.bytes
+	run := t.runs.Bytes
+	for k := range t.runs.Count {
+		off := t.off + t.runs.At(k)
+		if k > 0 {
+			p := &chunks[len(chunks)-1]
+			if off-(p.off+p.size) <= maxGap && off+run-p.off <= maxJob {
+				p.size, p.n = off+run-p.off, p.n+run
+				continue
+			}
+		}
+		for from := int64(0); from < run; from += step {
+			add(off+from, k*run+from, min(step, run-from), false)
+		}
+	}
+	return chunks
+}
+
+// gather copies the selected bytes of a chunk from b, its range.
+func (p *chunk) gather(dst, b []byte) {
+	runs := &p.t.runs
+	for k := p.first / runs.Bytes; len(dst) > 0; k++ {
+		dst = dst[copy(dst[:runs.Bytes], b[p.t.off+runs.At(k)-p.off:]):]
+	}
+}

@@ -1,0 +1,357 @@
+package format
+
+import (
+	"cmp"
+	"context"
+	"crypto"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"sync"
+
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/source"
+	"github.com/weightmap/weightmap/internal/wire"
+	"github.com/weightmap/weightmap/internal/work"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// trusted is what a Trust requires of the files of a model. It implements driver.Opening.
+type trusted struct {
+	c      *config
+	own    driver.UnverifiedFile // the file that opens the model
+	sealer source.Sealer
+
+	mu       sync.Mutex
+	isDone   bool // Check has returned
+	required map[string][]driver.SignedDigest
+	key      crypto.PublicKey // of a signature in the file, nil for none
+	ahead    map[string]ahead // files that were compared and are opened next
+}
+
+var _ driver.Opening = (*trusted)(nil)
+
+// authenticate asks Options.Trusted what the files of the model must be, and compares r, the file that opens it, before anything
+// of it is used. r is nil for a directory. It does so once, and closes r if it fails.
+func (c *config) authenticate(r *source.Region) (err error) {
+	o := &c.options
+	if o.Trusted == nil || c.trust != nil {
+		return nil
+	}
+	isGood := false
+	defer func() {
+		if !isGood && r != nil { // also after a panic of Check or of a reader
+			r.Close()
+		}
+	}()
+	t := &trusted{c: c, required: make(map[string][]driver.SignedDigest)}
+	t.sealer.Changed, t.sealer.Memory = errDiffers, o.Memory
+	if r != nil {
+		t.own = driver.UnverifiedFile{Name: c.nameOf(r), Size: r.Size(), Open: true}
+	}
+	err = o.Trusted.Check(o.Context, driver.NewUnverified(t))
+	t.mu.Lock()
+	t.isDone = true
+	t.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	if r != nil {
+		if err := t.admit(o.Context, t.own.Name, r); err != nil {
+			return err
+		}
+	}
+	c.trust = t
+	isGood = true
+	return nil
+}
+
+// nameOf returns the name of the file that opens the model, or "" if it has none.
+func (c *config) nameOf(r *source.Region) string {
+	if c.isPart {
+		return ""
+	}
+	name := path.Base(filepath.ToSlash(cmp.Or(c.path, r.Path())))
+	if !isFileName(name) {
+		return ""
+	}
+	return name
+}
+
+// Path implements driver.Opening.
+func (t *trusted) Path() string { return t.c.path }
+
+// Files implements driver.Opening.
+func (t *trusted) Files() []driver.UnverifiedFile {
+	if !t.own.Open {
+		return nil
+	}
+	return []driver.UnverifiedFile{t.own}
+}
+
+// errChecked is the error of an Unverified that was kept.
+var errChecked = fmt.Errorf("%w: Trust.Check has returned", tensor.ErrClosed)
+
+// mostBeside is the size of the largest file that ReadFile reads.
+const mostBeside = 64 << 20
+
+// ReadFile implements driver.Opening.
+func (t *trusted) ReadFile(name string) ([]byte, error) {
+	if err := t.change(func() {}); err != nil {
+		return nil, err
+	}
+	if !isFileName(name) {
+		return nil, errFileName(name)
+	}
+	door := t.c.others()
+	if t.c.options.Dir != "" || t.c.door == nil { // it is only for this file
+		defer door.Close()
+	}
+	h, err := door.open(name)
+	if err != nil {
+		return nil, err
+	}
+	if h.size > mostBeside {
+		h.close()
+		return nil, &tensor.Error{Path: door.Path(name), Offset: -1, Err: fmt.Errorf("%w: %d bytes, the limit is %d", tensor.ErrLimit, h.size, mostBeside)}
+	}
+	o := t.c.sourceOptions()
+	o.Parse = true // not by a mapping, which may change while it is parsed
+	r, err := h.region(door.Path(name), o)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return r.Copy(0, r.Size())
+}
+
+// isFileName reports whether name is that of a file below the directory of a model.
+func isFileName(name string) bool { return fs.ValidPath(name) && name != "." }
+
+func errFileName(name string) error {
+	return fmt.Errorf("%w: %.200q is no name of a file below the directory of the model", tensor.ErrOption, name)
+}
+
+// change calls f, which may change what is required, while Check runs.
+func (t *trusted) change(f func()) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.isDone {
+		return errChecked
+	}
+	f()
+	return nil
+}
+
+// Require implements driver.Opening.
+func (t *trusted) Require(name string, digests ...driver.SignedDigest) error {
+	if !isFileName(name) {
+		return errFileName(name)
+	}
+	if len(digests) == 0 {
+		return fmt.Errorf("%w: no SignedDigest for %.200q", tensor.ErrOption, name)
+	}
+	for i := range digests {
+		if err := checkDigest(&digests[i]); err != nil {
+			return err
+		}
+	}
+	return t.change(func() { t.required[name] = append(t.required[name], digests...) })
+}
+
+// CheckSignature implements driver.Opening. All public keys of package crypto have an Equal method for public keys; private keys do
+// not. The format checks the type of the key.
+func (t *trusted) CheckSignature(key crypto.PublicKey) error {
+	if err := checkPublic(key); err != nil {
+		return err
+	}
+	isOther := false
+	err := t.change(func() {
+		isOther = t.key != nil && !t.key.(publicKey).Equal(key)
+		t.key = key
+	})
+	if isOther {
+		return fmt.Errorf("%w: a file has one signature, and two keys must have made it", tensor.ErrSignature)
+	}
+	return err
+}
+
+// admit compares a file with what was required of it, or prepares for that, before anything of it is used. name is "" for a file
+// without a name. It works on nil, which requires nothing.
+func (t *trusted) admit(ctx context.Context, name string, r *source.Region) error {
+	if t == nil {
+		return nil
+	}
+	err, isCompared := t.takeAhead(name, r)
+	if !isCompared {
+		err = t.compare(&hashing{ctx: ctx, o: &t.c.options, workers: t.c.options.Workers}, name, r)
+	}
+	return inFile(err, r)
+}
+
+// inFile adds the path of r to an error that has none.
+func inFile(err error, r *source.Region) error {
+	if err == nil || errors.As(err, new(*tensor.Error)) {
+		return err
+	}
+	return &tensor.Error{Path: r.Path(), Offset: -1, Err: err}
+}
+
+// ahead is a file that was compared before it is opened for use.
+type ahead struct {
+	region *source.Region // of a closed file; it has the hashes of what was compared
+	err    error
+}
+
+// compareAhead compares files of a directory on several goroutines. What it has read of them is forgotten, but not its hashes.
+func (t *trusted) compareAhead(door door, names []string) {
+	o := &t.c.options
+	p := &work.Progress{Report: o.Progress}
+	for _, name := range names {
+		stamp, err := door.stamp(name)
+		if err != nil {
+			break // opening it fails, too
+		}
+		p.Expect(stamp.Size())
+	}
+	list := make([]ahead, len(names))
+	// An error ends the work, and what was not compared is compared when it is opened.
+	_ = work.Each(o.Context, len(names), o.Workers, func(i int) error {
+		h, err := door.open(names[i])
+		if err != nil {
+			return err
+		}
+		defer h.close()
+		file, ok := h.file.(io.ReaderAt)
+		if !ok {
+			return nil // it would be read twice
+		}
+		r := source.FromReaderAt(file, h.size)
+		r.SetOrigin("", door.Path(names[i]))
+		err = t.compare(&hashing{ctx: o.Context, o: o, workers: 1, progress: p}, names[i], r)
+		if err == nil || errors.Is(err, tensor.ErrSignature) {
+			list[i] = ahead{r, err}
+		}
+		return err
+	})
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ahead = make(map[string]ahead)
+	for i, a := range list {
+		if a.region != nil {
+			t.ahead[names[i]] = a
+		}
+	}
+}
+
+// takeAhead reports whether a file was compared by compareAhead, with what result. Then r compares what it reads with what was read.
+func (t *trusted) takeAhead(name string, r *source.Region) (err error, isCompared bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	a, ok := t.ahead[name]
+	if !ok {
+		return nil, false
+	}
+	delete(t.ahead, name)
+	if a.err == nil && !r.SealAs(a.region) {
+		return errDiffers, true
+	}
+	return a.err, true
+}
+
+func (t *trusted) compare(in *hashing, name string, r *source.Region) error {
+	digests := t.required[path.Clean(name)]
+	switch {
+	case name == "" && len(t.required) > 0:
+		if err := t.sealer.Seal(r, nil, nil); err != nil {
+			return err
+		}
+		return in.compareAny(r, t.required)
+	case len(digests) > 0:
+		return t.compareWith(in, r, digests)
+	case t.key != nil: // the format checks the signature over what it parses
+		return t.sealer.Seal(r, nil, nil)
+	}
+	return errUnsigned
+}
+
+// forget makes the next reads read the files. It works on nil.
+func (t *trusted) forget() {
+	if t != nil {
+		t.sealer.Forget()
+	}
+}
+
+// covers reports whether a file may be used, if it is as required.
+func (t *trusted) covers(name string) bool {
+	return t.key != nil || len(t.required[path.Clean(name)]) > 0
+}
+
+var errUnsigned = fmt.Errorf("%w: it is not among the files that were signed", tensor.ErrSignature)
+
+// compareWith compares a file with its digests: now, or range by range where a reader has to fetch it.
+func (t *trusted) compareWith(in *hashing, r *source.Region, digests []driver.SignedDigest) error {
+	ranges, err := rangesOf(digests, r.Size())
+	if err != nil {
+		return err
+	}
+	isAhead := in.progress != nil
+	if r.IsReader() && !isAhead && isCheckedByRange(ranges) {
+		var ends []int64
+		for _, s := range ranges {
+			ends = append(ends, s.end)
+		}
+		return t.sealer.Seal(r, ends, func(i int, b []byte) error { return ranges[i].check(b) })
+	}
+	if err := t.sealer.Seal(r, nil, nil); err != nil {
+		return err
+	}
+	return in.compareRanges(r, ranges)
+}
+
+// authenticate ends the authentication of a parsed model: it compares the files that were declared, and the signature in the file
+// if that is what the Trust requires.
+func (m *Model) authenticate() error {
+	t, o := m.c.trust, &m.c.options
+	if err := m.spaces.openAll(); err != nil {
+		return err
+	}
+	for _, f := range m.spaces.files[1:] {
+		if f.region.Load() == nil && !t.covers(f.name) {
+			return m.explain(&tensor.Error{Path: cmp.Or(f.path(), f.name), Offset: -1, Err: errUnsigned})
+		}
+	}
+	if t.key == nil {
+		return nil
+	}
+	if err := m.checkTrusted(t.key); err != nil {
+		return err
+	}
+	v := newVerification(m, o.Context, &verifyOptions{Trusted: t.key, Progress: o.Progress, Workers: o.Workers})
+	return m.guard(func() error { return m.parsed.Authenticate(v) })
+}
+
+// checkTrusted returns an error if key is no public key, or if the format has no signatures.
+func (m *Model) checkTrusted(key crypto.PublicKey) error {
+	if err := checkPublic(key); err != nil {
+		return m.explain(wire.Error("", "signature", -1, err))
+	}
+	if m.parsed.Authenticate == nil {
+		return m.explain(wire.Errorf("", "signature", -1, tensor.ErrSignature, "the format has no signatures"))
+	}
+	return nil
+}
+
+// publicKey is what all public keys of package crypto implement, and private keys do not.
+type publicKey interface{ Equal(crypto.PublicKey) bool }
+
+// checkPublic returns an error unless key is a public key. The format checks its type.
+func checkPublic(key crypto.PublicKey) error {
+	if _, ok := key.(publicKey); ok {
+		return nil
+	}
+	return fmt.Errorf("%w: %w: the trusted key is no public key, but a %T", tensor.ErrKey, tensor.ErrSignature, key)
+}
