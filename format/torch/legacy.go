@@ -73,8 +73,8 @@ func runLegacy(m *pickle.Machine) (*legacyFile, error) {
 	if err := m.Err(); err != nil {
 		return nil, err
 	}
-	version, isInt := m.Int(l.parts[versionPickle])
-	if !isInt || version != 1001 {
+	version, _ := m.Int(l.parts[versionPickle]) // 0 if it is no integer
+	if version != 1001 {
 		return nil, wire.Errorf("", "protocol version", l.at[versionPickle], format.ErrVersion, "%d, known is 1001", version)
 	}
 	if m.Kind(l.parts[keysPickle]) != pickle.ListKind {
