@@ -2,8 +2,6 @@ package format
 
 import (
 	"io"
-	"iter"
-	"slices"
 
 	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/memory"
@@ -44,14 +42,10 @@ func Save(path, format string, views ...tensor.View) error {
 	if err != nil {
 		return err
 	}
-	return writeViews(w, slices.All(views))
-}
-
-// writeViews writes tensors and closes w; if anything fails it aborts.
-func writeViews[K any](w *Writer, views iter.Seq2[K, tensor.View]) error {
 	defer w.Abort()
 	for _, v := range views {
-		if err := WriteView(w, v); err != nil {
+		err := w.WriteView(v)
+		if err != nil {
 			return err
 		}
 	}
@@ -60,7 +54,7 @@ func writeViews[K any](w *Writer, views iter.Seq2[K, tensor.View]) error {
 
 // WriteView writes the tensor v under its own name. If the file of v is cut short meanwhile, the error is
 // ErrTruncated. If the schema has another dtype or other quantization for it, ErrSchema. The schema's shape is written.
-func WriteView(w *Writer, v tensor.View) error {
+func (w *Writer) WriteView(v tensor.View) error {
 	info := v.Info()
 	if (*memory.Ref[tensor.Info])(&v).IsRead() {
 		return w.writeFrom(&info, io.NewSectionReader(v, 0, info.Size))
@@ -68,10 +62,18 @@ func WriteView(w *Writer, v tensor.View) error {
 	return v.Use(func(b []byte) error { return w.writeBytes(&info, b) })
 }
 
-// Copy writes all tensors of m to w and closes it. If anything fails it aborts w.
+// WriteModel writes all tensors of m. It does not close w.
 //
 // If the schema of w is that of Model.Schema, the copy has the same tensors, quantization, metadata and graph. Compression,
 // encryption, signature, external files and checksums follow the options of w, not the source. The
 // caller may change the schema before it creates w; a tensor with another dtype or other quantization than in m
 // is ErrSchema.
-func Copy(w *Writer, m *Model) error { return writeViews(w, m.Tensors()) }
+func (w *Writer) WriteModel(m *Model) error {
+	for i := range m.Len() {
+		err := w.WriteView(m.At(i))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

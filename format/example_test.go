@@ -62,7 +62,7 @@ func file(formatName string) []byte {
 		log.Fatal(err)
 	}
 	for _, v := range layers() {
-		if err := format.WriteView(w, v); err != nil {
+		if err := w.WriteView(v); err != nil {
 			log.Fatal(err)
 		}
 	}
@@ -297,7 +297,7 @@ func ExampleNewWriter() {
 }
 
 // Two models become one.
-func ExampleWriteView() {
+func ExampleWriter_WriteView() {
 	first, err := format.OpenBytes(file("mag"), nil)
 	if err != nil {
 		log.Fatal(err)
@@ -317,7 +317,7 @@ func ExampleWriteView() {
 	}
 	defer w.Abort()
 	for _, v := range views {
-		if err := format.WriteView(w, v); err != nil {
+		if err := w.WriteView(v); err != nil {
 			log.Fatal(err)
 		}
 	}
@@ -326,7 +326,7 @@ func ExampleWriteView() {
 }
 
 // The model in another format, with one entry more in its metadata.
-func ExampleCopy() {
+func ExampleWriter_WriteModel() {
 	path := saved("model.safetensors")
 	defer os.RemoveAll(filepath.Dir(path))
 	m, err := format.Open(path, nil)
@@ -344,7 +344,11 @@ func ExampleCopy() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := format.Copy(w, m); err != nil { // closes w
+	defer w.Abort()
+	if err := w.WriteModel(m); err != nil {
+		log.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
 		log.Fatal(err)
 	}
 	copied, err := format.Open(w.Files()[0], nil)
@@ -514,7 +518,7 @@ func ExampleModel_Part() {
 		log.Fatal(err)
 	}
 	for _, v := range layers() {
-		if err := format.WriteView(w, v); err != nil {
+		if err := w.WriteView(v); err != nil {
 			log.Fatal(err)
 		}
 	}

@@ -204,8 +204,8 @@ func TestCopyDisagrees(t *testing.T) {
 			p := fakePlan()
 			c.change(&p.Tensors[0])
 			for name, write := range map[string]func(*Writer) error{
-				"Copy":      func(w *Writer) error { return Copy(w, m) },
-				"WriteView": func(w *Writer) error { return WriteView(w, m.At(0)) },
+				"WriteModel": func(w *Writer) error { return w.WriteModel(m) },
+				"WriteView":  func(w *Writer) error { return w.WriteView(m.At(0)) },
 			} {
 				w, err := With(plainFake).NewWriter(&bytes.Buffer{}, p, nil)
 				expect.OK(t, err)

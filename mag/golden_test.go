@@ -229,7 +229,8 @@ func TestGolden(t *testing.T) {
 		var out bytes.Buffer
 		w, err := newWriter(&out, p, c.o)
 		expect.OK(t, err)
-		expect.OK(t, format.Copy(w, f.Model))
+		expect.OK(t, w.WriteModel(f.Model))
+		expect.OK(t, w.Close())
 		if diff := gocmp.Diff(c.want, out.Bytes()); diff != "" {
 			t.Errorf("%s (-golden +writer):\n%s", c.name, diff)
 		}

@@ -93,7 +93,8 @@ func rewritten(t *testing.T, f *File, version int, withIR bool) ([]byte, error) 
 	if err != nil {
 		return nil, err
 	}
-	expect.OK(t, format.Copy(w, f.Model))
+	expect.OK(t, w.WriteModel(f.Model))
+	expect.OK(t, w.Close())
 	return out.Bytes(), nil
 }
 

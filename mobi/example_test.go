@@ -38,7 +38,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := errors.Join(format.WriteView(c, w), c.Close()); err != nil {
+	if err := errors.Join(c.WriteView(w), c.Close()); err != nil {
 		log.Fatal(err)
 	}
 

@@ -105,7 +105,8 @@ func TestGraphRewritten(t *testing.T) {
 			var out bytes.Buffer
 			w, err := newWriter(&out, want, inMemory(nil))
 			expect.OK(t, err)
-			expect.OK(t, format.Copy(w, f.Model))
+			expect.OK(t, w.WriteModel(f.Model))
+			expect.OK(t, w.Close())
 			got := planOf(t, openImage(t, out.Bytes()))
 			expect.Equal(t, want, got, cmpopts.IgnoreFields(tensor.Info{}, "Offset"))
 		})

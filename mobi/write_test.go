@@ -101,7 +101,7 @@ func TestWriteGolden(t *testing.T) {
 		w, err := newWriter(&got, p, inMemory(o))
 		expect.OK(t, err)
 		for _, v := range constants {
-			expect.OK(t, format.WriteView(w, v))
+			expect.OK(t, w.WriteView(v))
 		}
 		expect.OK(t, w.Close())
 		if d := cmp.Diff(want.bytes(), got.Bytes()); d != "" {

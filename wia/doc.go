@@ -192,7 +192,7 @@
 //
 // # Copies
 //
-// format.Copy with format.Model.Schema preserves everything in a file, including unknown
+// format.Writer.WriteModel with the schema of Model.Schema preserves everything in a file, including unknown
 // fields and the text of the metadata, unless the schema is changed. To
 // compress, encrypt or sign a file, copy it with other options. Checksums and the
 // signature are recomputed, and tensors stored in initializers of the graph move to

@@ -28,7 +28,8 @@ func planned(t *testing.T, change func(*schema.Schema), o *WriteOptions) (*File,
 	if err != nil {
 		return nil, err
 	}
-	expect.OK(t, format.Copy(w, f.Model))
+	expect.OK(t, w.WriteModel(f.Model))
+	expect.OK(t, w.Close())
 	return mustOpen(t, out.Bytes(), nil), nil
 }
 

@@ -109,7 +109,8 @@ func TestRewriteKeepsAround(t *testing.T) {
 			expect.OK(t, err)
 			w, err := Create(path, p, o)
 			expect.OK(t, err)
-			expect.OK(t, format.Copy(w, f.Model))
+			expect.OK(t, w.WriteModel(f.Model))
+			expect.OK(t, w.Close())
 			g, err := Open(path, nil)
 			expect.OK(t, err)
 			defer g.Close()
@@ -170,5 +171,10 @@ func rewriteTo(w io.Writer, f *File, o *WriteOptions) error {
 	if err != nil {
 		return err
 	}
-	return format.Copy(to, f.Model)
+	defer to.Abort()
+	err = to.WriteModel(f.Model)
+	if err != nil {
+		return err
+	}
+	return to.Close()
 }

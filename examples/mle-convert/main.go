@@ -31,6 +31,7 @@ import (
 
 	"github.com/weightmap/weightmap/examples/internal/cli"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/mle"
 	_ "github.com/weightmap/weightmap/mle/brotli"
 )
@@ -69,15 +70,26 @@ func (j *job) run(ctx context.Context, stdout, stderr io.Writer) error {
 	j.write.IR = f.IR()
 	progress := cli.NewProgress(stderr, "converting")
 	j.write.Progress = progress.Report
-	w, err := mle.Create(j.output, plan, &j.write)
-	if err == nil {
-		err = format.Copy(w, f.Model)
-	}
+	err = j.copy(f, plan)
 	progress.Finish()
 	if err != nil {
 		return err
 	}
 	return j.summary(stdout, f)
+}
+
+// copy writes the output.
+func (j *job) copy(f *mle.File, plan *schema.Schema) error {
+	w, err := mle.Create(j.output, plan, &j.write)
+	if err != nil {
+		return err
+	}
+	defer w.Abort()
+	err = w.WriteModel(f.Model)
+	if err != nil {
+		return err
+	}
+	return w.Close()
 }
 
 // summary describes the output file.

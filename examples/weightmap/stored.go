@@ -30,7 +30,12 @@ func rewrite(m *format.Model, path string, meta schema.Metadata, common *format.
 	if err != nil {
 		return err
 	}
-	return format.Copy(w, m)
+	defer w.Abort()
+	err = w.WriteModel(m)
+	if err != nil {
+		return err
+	}
+	return w.Close()
 }
 
 // storedAs returns format options that store a model as its file does, or nil.

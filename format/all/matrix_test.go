@@ -194,7 +194,7 @@ func copyTo(t *testing.T, m *format.Model, to string) (items []string) {
 	for _, info := range p.Tensors {
 		v, err := m.Tensor(info.Name)
 		expect.OK(t, err)
-		expect.OK(t, format.WriteView(w, v))
+		expect.OK(t, w.WriteView(v))
 	}
 	expect.OK(t, w.Close())
 	back := open(t, path, &format.Options{Check: format.CheckAll})

@@ -157,7 +157,12 @@ func TestPartIsNoModel(t *testing.T) {
 					if err != nil {
 						return err
 					}
-					return format.Copy(w, m)
+					defer w.Abort()
+					err = w.WriteModel(m)
+					if err != nil {
+						return err
+					}
+					return w.Close()
 				},
 			} {
 				in := filepath.Join(dir, s.names(2)[1])

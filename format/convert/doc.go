@@ -100,7 +100,7 @@
 // reason. This applies to other operators, to attributes that the target lacks (groups in MLE, different pads at
 // the ends of an axis), to shapes that would be broadcast, and to unknown attributes of the source. With
 // Options.Lossy the whole graph is left out. Conversions from a format to itself, and
-// between onnx and wia, keep graphs unchanged; format.Copy translates nothing.
+// between onnx and wia, keep graphs unchanged; format.Writer.WriteModel translates nothing.
 //
 // # Quantization
 //

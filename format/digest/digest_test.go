@@ -59,7 +59,7 @@ func saved(t *testing.T, file string, o *format.WriteOptions, meta schema.Metada
 	w, err := format.Create("", path, s, o)
 	expect.OK(t, err)
 	for _, v := range views {
-		expect.OK(t, format.WriteView(w, v))
+		expect.OK(t, w.WriteView(v))
 	}
 	expect.OK(t, w.Close())
 	m, err := format.Open(w.Files()[0], nil)

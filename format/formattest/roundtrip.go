@@ -23,7 +23,8 @@ func (x *subject) rewrite(t *testing.T) {
 	var out bytes.Buffer
 	w, err := x.writer.NewWriter(&out, p, options(format.SpoolMemory))
 	expect.OK(t, err)
-	expect.OK(t, format.Copy(w, m))
+	expect.OK(t, w.WriteModel(m))
+	expect.OK(t, w.Close())
 	x.same(t, "written again", out.Bytes())
 }
 

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/formattest"
 	"github.com/weightmap/weightmap/format/schema"
@@ -131,7 +130,8 @@ func FuzzOpen(f *testing.F) {
 			}
 			return
 		}
-		if format.Copy(w, m.Model) != nil {
+		defer w.Abort()
+		if w.WriteModel(m.Model) != nil || w.Close() != nil {
 			return // values that do not fit, external data that is not there
 		}
 		again, err := openBytes(out.Bytes(), nil)

@@ -202,5 +202,10 @@ func edit(in, out string) error {
 	if err != nil {
 		return err
 	}
-	return format.Copy(w, m)
+	defer w.Abort()
+	err = w.WriteModel(m)
+	if err != nil {
+		return err
+	}
+	return w.Close()
 }

@@ -431,22 +431,25 @@ var uses = []use{
 			see("tsr", b, err)
 		}
 	}},
-	{name: "WriteView", api: []string{"format WriteView"}, run: func(m *format.Model, see see) {
+	{name: "WriteView", api: []string{"format (*Writer).WriteView"}, run: func(m *format.Model, see see) {
 		var b bytes.Buffer
 		w, err := format.NewWriter("safetensors", &b, planOf(m), nil)
 		for i := 0; i < m.Len() && err == nil; i++ {
-			err = format.WriteView(w, m.At(i))
+			err = w.WriteView(m.At(i))
 		}
 		if err == nil {
 			err = w.Close()
 		}
 		see("", b.Bytes(), err)
 	}},
-	{name: "Copy", api: []string{"format Copy"}, run: func(m *format.Model, see see) {
+	{name: "WriteModel", api: []string{"format (*Writer).WriteModel"}, run: func(m *format.Model, see see) {
 		var b bytes.Buffer
 		w, err := format.NewWriter("safetensors", &b, planOf(m), nil)
 		if err == nil {
-			err = format.Copy(w, m)
+			err = w.WriteModel(m)
+		}
+		if err == nil {
+			err = w.Close()
 		}
 		see("", b.Bytes(), err)
 	}},
