@@ -38,8 +38,8 @@ func TestIDs(t *testing.T) {
 
 		{"the count is a text", inZIP(tup(str("storage"), get("torch", "FloatStorage"), str("0"), str("cpu"), str("4")) + "Q"), format.ErrCorrupt, "a persistent id " + notAsWritten},
 		{"a view of two values", view(str("v"), num(0)), format.ErrCorrupt, "the view of a persistent id " + notAsWritten},
-		{"a view from a text", view(str("v"), str("0"), num(4)), format.ErrCorrupt, leaves},
-		{"a view of a text of elements", view(str("v"), num(0), str("4")), format.ErrCorrupt, leaves},
+		{"a view from None", view(str("v"), "N", num(4)), format.ErrCorrupt, leaves},
+		{"a view of None elements", view(str("v"), num(0), "N"), format.ErrCorrupt, leaves},
 		{"a view from -1", view(str("v"), num(-1), num(4)), format.ErrCorrupt, leaves},
 		{"a view of -1 elements", view(str("v"), num(0), num(-1)), format.ErrCorrupt, leaves},
 		{"a view of more than its storage", view(str("v"), num(0), num(5)), format.ErrCorrupt, leaves},

@@ -60,7 +60,7 @@ func parseID(m *pickle.Machine, r pickle.Ref, legacy bool) (storageID, error) {
 	}
 	first, isFirst := m.Int(pickle.Ref(view[1]))
 	elems, isElems := m.Int(pickle.Ref(view[2]))
-	if !isFirst || !isElems || first < 0 || elems < 0 || elems > count || first > count-elems {
+	if !isFirst || !isElems || first < 0 || elems < 0 || first > count-elems {
 		return id, m.Errorf(r, format.ErrCorrupt, "the view of a persistent id leaves its storage")
 	}
 	id.first = first
