@@ -16,6 +16,10 @@ type Stats struct {
 	// model that was not opened by path.
 	FileSize int64
 	Files    []FileStats
+	// HeaderSize is the number of bytes of the model's own file that describe the tensors, from its beginning, and DataOffset
+	// the offset at which the data of tensors begins in it. Alignment is what all offsets of tensors are multiples of, as the
+	// file says. Each is 0 for a file that has no such thing, such as the index of shards, or data that is compressed.
+	HeaderSize, DataOffset, Alignment int64
 	// Mapped is the part of FileSize that is mapped; external data that was not used yet is not. Heap is the part
 	// in memory: bytes of the caller, and files that are private (Options.Private) or that the system cannot map.
 	Mapped, Heap int64
@@ -93,6 +97,9 @@ func (m *Model) Stats() Stats {
 			s.Resident += n
 		}
 	}
+	s.HeaderSize = m.parsed.HeaderSize
+	s.DataOffset = m.dataOffset()
+	s.Alignment = m.parsed.Alignment
 	for i := range m.index.Len() {
 		if why := m.copied(i); why != "" {
 			s.Copies[why]++
@@ -101,6 +108,21 @@ func (m *Model) Stats() Stats {
 		}
 	}
 	return s
+}
+
+// dataOffset returns the offset of the first data in the model's own file, 0 if there is none.
+func (m *Model) dataOffset() int64 {
+	if m.parsed.DataOffset > 0 {
+		return m.parsed.DataOffset
+	}
+	first := int64(0)
+	for i := range m.index.Len() {
+		space, off, _ := m.index.Place(i)
+		if space == 0 && off > 0 && (first == 0 || off < first) {
+			first = off
+		}
+	}
+	return first
 }
 
 // copied returns the reason why tensor i must be copied, or "".

@@ -47,6 +47,7 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (
 		return nil, err
 	}
 	f.Own = f
+	f.HeaderSize = f.end
 	f.Notes = f.notes()
 	f.Sums = f.sumList
 	f.TensorSum = f.digest

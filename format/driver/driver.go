@@ -67,6 +67,10 @@ type Parsed struct {
 	// Part and Parts say that the file is part Part, from 1, of a model of Parts files which are not
 	// open. Part is 0 if the others are open too. Both are 0 if the file does not say.
 	Part, Parts int
+	// HeaderSize, DataOffset and Alignment describe the model's own file, for Stats: how many bytes precede the data and the
+	// padding before it, where data begins, and what the offsets of all tensors are multiples of. They are 0 for a
+	// format that does not say; the engine then takes the first tensor's offset for DataOffset.
+	HeaderSize, DataOffset, Alignment int64
 	// NeedsKey means that the data is encrypted and the options have no key.
 	NeedsKey bool
 

@@ -34,6 +34,7 @@ type part struct {
 	at    []int  // where each begins in meta
 	count int    // of entries
 	align int64
+	head  int64 // the end of the records of tensors
 	data  int64 // where tensor data begins
 	end   int64 // of the data of the last tensor
 	said  [len(fileKeys)]located
@@ -52,7 +53,14 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (
 	if err == nil {
 		err = f.join()
 	}
-	return &driver.Parsed{Own: f, LazyMetadata: f.neutral, LazyValue: f.value, LazyNotes: f.notes, Native: f.native, Sums: sums, Part: f.no, Parts: f.count}, err
+	if err != nil {
+		return nil, err
+	}
+	own := &f.parts[0]
+	return &driver.Parsed{
+		Own: f, LazyMetadata: f.neutral, LazyValue: f.value, LazyNotes: f.notes, Native: f.native, Sums: sums, Part: f.no, Parts: f.count,
+		HeaderSize: own.head, DataOffset: own.data, Alignment: own.align,
+	}, nil
 }
 
 // sums implements driver.Parsed: no checksum covers anything.
@@ -159,7 +167,8 @@ func (f *parsed) addTensors(d *decoder, p *part, n uint64) error {
 	if d.Err() != nil {
 		return d.Err()
 	}
-	p.data = wire.AlignUp(d.Offset(), p.align)
+	p.head = d.Offset()
+	p.data = wire.AlignUp(p.head, p.align)
 	p.end = p.data
 	f.index.Grow(int(n), names, dims)
 	records := wire.NewCursor(formatName, d.Window(from, d.Offset()), from)

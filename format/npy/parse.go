@@ -191,7 +191,7 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (
 	}
 	x.Grow(1, len(name), r.rank)
 	e := zip.Entry{File: &zip.File{Src: src, Plain: true}, Stored: src.Size(), Size: src.Size()}
-	return &driver.Parsed{Load: f.Load}, f.add(r, []byte(name), e)
+	return &driver.Parsed{Load: f.Load, HeaderSize: r.length, DataOffset: r.length}, f.add(r, []byte(name), e)
 }
 
 // nameOf returns the tensor name for the path of a file.

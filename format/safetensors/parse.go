@@ -3,6 +3,7 @@ package safetensors
 import (
 	"bytes"
 	"cmp"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -30,6 +31,10 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (
 		return out, parseIndex(src, x, o, out)
 	}
 	out.Metadata, err = parseFile(src, head, 0, x, o)
+	if err == nil {
+		out.HeaderSize = lengthSize + int64(binary.LittleEndian.Uint64(head))
+		out.DataOffset = out.HeaderSize
+	}
 	return out, err
 }
 
