@@ -5,7 +5,33 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/expect"
 )
+
+// content is a source that holds an entry from offset 0 on.
+type content struct {
+	driver.Source
+	b []byte
+}
+
+// Slice implements driver.Source.
+func (c content) Slice(off, n int64) ([]byte, error) { return c.b[off : off+n], nil }
+
+// TestStructureLimit: structure that is stored as it is has at most as many bytes as the caller allows.
+func TestStructureLimit(t *testing.T) {
+	e := Entry{File: &File{Src: content{b: []byte("structure")}}, Stored: 9, Size: 9}
+	memory := driver.NewMemory(100)
+	b, err := e.Structure(9, memory)
+	expect.OK(t, err)
+	expect.Equal(t, "structure", string(b))
+	expect.Equal(t, int64(91), memory.Left())
+	_, err = e.Structure(8, memory)
+	if !errors.Is(err, format.ErrLimit) {
+		t.Errorf("%v, want %v", err, format.ErrLimit)
+	}
+	expect.Equal(t, int64(91), memory.Left())
+}
 
 // TestWiden: the zip64 field of an entry has what the entry leaves to it, and no more.
 func TestWiden(t *testing.T) {
