@@ -11,7 +11,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// A loader of its own has a location, an offset and a length in a file that it does not trust.
+// A program that loads tensors itself has a location, an offset and a length in a file that it does not trust.
 func ExampleOpenExternalData() {
 	dir, err := os.MkdirTemp("", "external")
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// ExternalData reads ranges of files below a directory, which a file that nobody vouches for names: the external data of an
-// ONNX model, or that of a format of the program's own. It opens regular files only. A location that leads out of the
+// ExternalData reads ranges of files below a directory, which an untrusted file names: the external data of an
+// ONNX model, or that of another format. It opens regular files only. A location that leads out of the
 // directory, by ".." or by a link, is refused; in a snapshot of a Hugging Face cache, links to the blobs of the cache
 // are followed.
 //

@@ -2,7 +2,6 @@ package format
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -55,22 +54,7 @@ type Writer struct {
 // newWriter starts writing a model: to out or, if that is nil, to o.Path.
 func newWriter(d driver.Driver, out io.Writer, p *schema.Schema, o *driver.WriteOptions) (*Writer, error) {
 	w := &Writer{driver: d, o: o, format: d.Describe().Name, progress: work.Progress{Report: o.Progress}}
-	err := w.attempt(func() error {
-		err := w.complete(p)
-		if err == nil && o.MaxShard == 0 {
-			w.layout, err = w.layoutOf(w.plan)
-		}
-		switch {
-		case err != nil:
-		case out != nil:
-			err = w.stream(out)
-		case o.Path == "":
-			err = wire.Error(w.format, "writer", -1, fs.ErrInvalid)
-		default:
-			err = w.create()
-		}
-		return w.explain(cmp.Or(err, o.Context.Err()))
-	})
+	err := w.attempt(func() error { return w.explain(w.begin(out, p)) })
 	if err != nil {
 		return nil, err
 	}
@@ -79,6 +63,32 @@ func newWriter(d driver.Driver, out io.Writer, p *schema.Schema, o *driver.Write
 		w.order = numbers(len(w.plan.Tensors))
 	}
 	return w, nil
+}
+
+// begin copies the schema, lays the file out and starts writing it.
+func (w *Writer) begin(out io.Writer, p *schema.Schema) error {
+	err := w.complete(p)
+	if err != nil {
+		return err
+	}
+	if w.o.MaxShard == 0 {
+		w.layout, err = w.layoutOf(w.plan)
+		if err != nil {
+			return err
+		}
+	}
+	switch {
+	case out != nil:
+		err = w.stream(out)
+	case w.o.Path == "":
+		err = wire.Error(w.format, "writer", -1, fs.ErrInvalid)
+	default:
+		err = w.create()
+	}
+	if err != nil {
+		return err
+	}
+	return w.o.Context.Err()
 }
 
 // create starts writing to o.Path.

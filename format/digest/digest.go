@@ -1,6 +1,6 @@
 // Package digest computes a digest of the tensors of a model that does not depend on the format of its file.
 //
-// It is a package of its own so that programs that do not use it do not link SHA-256.
+// It is separate from package format so that programs which do not use it do not link SHA-256.
 package digest
 
 import (

@@ -57,8 +57,8 @@ func Main(run func(ctx context.Context, args []string, out, errs io.Writer) int)
 	os.Exit(run(ctx, os.Args[1:], &stoppable{ctx, os.Stdout}, Redacting(os.Stderr, os.Args[1:])))
 }
 
-// stoppable is a file whose writes end when ctx is done: a pipe that nobody reads, or a stopped
-// terminal, would hold them forever. The bytes of an abandoned write may change, so the program must exit.
+// stoppable is a file whose writes end when ctx is done: a full pipe or a stopped terminal
+// would hold them forever. The bytes of an abandoned write may change, so the program must exit.
 type stoppable struct {
 	ctx context.Context
 	f   *os.File

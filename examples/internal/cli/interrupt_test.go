@@ -10,7 +10,7 @@ import (
 	"github.com/weightmap/weightmap/internal/expect"
 )
 
-// TestBlockedWrite: a write into a pipe that nobody reads ends when the context does.
+// TestBlockedWrite: a write into a full pipe ends when the context does.
 func TestBlockedWrite(t *testing.T) {
 	r, w, err := os.Pipe()
 	expect.OK(t, err)
