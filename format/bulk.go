@@ -28,7 +28,7 @@ import (
 // requests may hold anything.
 func (m *Model) Load(ctx context.Context, requests []Request, progress Progress) error {
 	m = m.opened()
-	b := bulk{newVerification(m, ctx, &verifyOptions{Progress: progress, Workers: m.c.options.Workers})}
+	b := bulk{newVerification(m, ctx, &VerifyOptions{Progress: progress, Workers: m.c.options.Workers})}
 	b.sweeper.off = m.infos.Load() != nil
 	defer func() {
 		for _, f := range b.files {

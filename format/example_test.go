@@ -590,10 +590,11 @@ func ExampleModel_Verify() {
 		log.Fatal(err)
 	}
 	defer m.Close()
-	c, err := m.Verify(context.Background(),
-		format.WithTensors("fc.bias"), // all without it
-		format.WithWorkers(2),
-		format.WithProgress(func(done, total int64, part string) {}))
+	c, err := m.Verify(context.Background(), &format.VerifyOptions{
+		Tensors:  []string{"fc.bias"}, // nil: all
+		Workers:  2,
+		Progress: func(done, total int64, part string) {},
+	})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -618,7 +619,7 @@ func ExampleModel_Verify() {
 }
 
 // A signed file, whose signer must be the trusted one.
-func ExampleWithTrustedKey() {
+func ExampleVerifyOptions() {
 	path := filepath.Join(filepath.Dir(examplePath()), "model.mle")
 	defer os.RemoveAll(filepath.Dir(path))
 	public, private, err := ed25519.GenerateKey(nil)
@@ -638,7 +639,7 @@ func ExampleWithTrustedKey() {
 		log.Fatal(err)
 	}
 	defer m.Close()
-	c, err := m.Verify(context.Background(), format.WithTrustedKey(public))
+	c, err := m.Verify(context.Background(), &format.VerifyOptions{Trusted: format.TrustKey(public)})
 	fmt.Println(m.Signature().Algorithm, c.Signature(), err)
 	fmt.Println(m.CheckClaim()) // by the key in the file, which says nothing about who that is
 
@@ -646,7 +647,7 @@ func ExampleWithTrustedKey() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	_, err = m.Verify(context.Background(), format.WithTrustedKey(other))
+	_, err = m.Verify(context.Background(), &format.VerifyOptions{Trusted: format.TrustKey(other)})
 	fmt.Println(errors.Is(err, format.ErrSignature))
 	// Output:
 	// Ed25519 trusted <nil>

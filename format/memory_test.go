@@ -104,7 +104,7 @@ func TestMaxMemoryOfIndex(t *testing.T) {
 func TestVerifyKeepsNothing(t *testing.T) {
 	loads := 0
 	m := open(t, source.FromBytes(nil), unpackable(3, unpacked(&loads, nil)))
-	if _, err := m.verify(t.Context(), &verifyOptions{Workers: 1}); err != nil || loads != 3 || m.Stats().Kept != 0 {
+	if _, err := m.verify(t.Context(), &VerifyOptions{Workers: 1}); err != nil || loads != 3 || m.Stats().Kept != 0 {
 		t.Errorf("%v, %d loads, %d bytes are kept", err, loads, m.Stats().Kept)
 	}
 }
@@ -114,7 +114,7 @@ func TestVerifyStreams(t *testing.T) {
 	loads, streams := 0, 0
 	f := unpacked(&loads, &streams)
 	m := open(t, source.FromBytes(nil), unpackable(3, f))
-	_, err := m.verify(t.Context(), &verifyOptions{Workers: 1})
+	_, err := m.verify(t.Context(), &VerifyOptions{Workers: 1})
 	if err != nil || loads != 0 || streams != 3 || m.Stats().Kept != 0 {
 		t.Errorf("%v, %d loads and %d streams, %d bytes are kept", err, loads, streams, m.Stats().Kept)
 	}

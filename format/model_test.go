@@ -126,7 +126,7 @@ func TestAfterClose(t *testing.T) {
 			wantToyError(t, name+": Tensor", err, tensor.ErrClosed, fmt.Sprintf("tensor %q", tensorName))
 			answers(t, name+": taken late: "+tensorName, late, func(again error) bool { return again == err })
 		}
-		_, verify := m.verify(t.Context(), &verifyOptions{})
+		_, verify := m.verify(t.Context(), &VerifyOptions{})
 		_, graph := m.Graph()
 		_, pin := m.Pin()
 		for what, err := range map[string]error{

@@ -169,11 +169,7 @@ func TestCoverage(t *testing.T) {
 		{[]string{"a", "bb"}, []Covered{{Name: "a", By: "good will"}, {Name: "bb", By: ""}}, "ok, but nothing covers the list or the data of 1 tensor"},
 		{[]string{"a"}, []Covered{{Name: "a", By: "good will"}}, "ok, but nothing covers the list"},
 	} {
-		var options []VerifyOption // which add up
-		for _, name := range tt.names {
-			options = append(options, WithTensors(name))
-		}
-		c, err := m.Verify(t.Context(), options...)
+		c, err := m.Verify(t.Context(), &VerifyOptions{Tensors: tt.names})
 		expect.OK(t, err)
 		if d := cmp.Diff(tt.tensors, slices.Collect(c.Tensors())); d != "" {
 			t.Errorf("%q (-want +got)\n%s", tt.names, d)
@@ -185,10 +181,10 @@ func TestCoverage(t *testing.T) {
 			t.Errorf("%q (-want +got)\n%s", tt.names, d)
 		}
 	}
-	_, err = m.Verify(t.Context(), VerifyOption{}, WithWorkers(-1))
+	_, err = m.Verify(t.Context(), &VerifyOptions{Workers: -1})
 	errIs(t, "fewer than no workers", err, ErrOption)
 	// A key that could not be found must not be taken for none.
-	_, err = m.Verify(t.Context(), WithTrustedKey(nil))
+	_, err = m.Verify(t.Context(), &VerifyOptions{Trusted: TrustKey(nil)})
 	errIs(t, "no key", err, ErrKey)
 	errIs(t, "no key", err, ErrSignature)
 }
@@ -197,7 +193,7 @@ func TestCoverage(t *testing.T) {
 func TestZeroValues(t *testing.T) {
 	for name, m := range map[string]*Model{"zero": {}, "nil": nil} {
 		v, err := m.Tensor("w")
-		_, verify := m.Verify(t.Context())
+		_, verify := m.Verify(t.Context(), nil)
 		_, pin := m.Pin()
 		_, use := v.Bytes()
 		_, at := m.At(0).Bytes()

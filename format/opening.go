@@ -127,7 +127,7 @@ func (m *Model) open(c *config, parse func() error) (err error) {
 	isSigned := c.trust != nil && c.trust.key != nil && len(m.spaces.files) > 1 // sums in the signed part cover the other files
 	m.touch.init(m, isSigned || check == driver.CheckTouch || check == driver.CheckDefault && m.desc.CheckOnTouch)
 	if check == driver.CheckAll {
-		_, err = m.verify(c.options.Context, &verifyOptions{Progress: c.options.Progress, Workers: c.options.Workers})
+		_, err = m.verify(c.options.Context, &VerifyOptions{Progress: c.options.Progress, Workers: c.options.Workers})
 	}
 	good = err == nil
 	return err

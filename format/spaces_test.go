@@ -120,7 +120,7 @@ func TestDeclaredIsConfined(t *testing.T) {
 
 		for what, call := range map[string]func() error{
 			"use":    func() error { _, err := m.Tensor("w"); return err },
-			"verify": func() error { _, err := m.verify(t.Context(), &verifyOptions{}); return err },
+			"verify": func() error { _, err := m.verify(t.Context(), &VerifyOptions{}); return err },
 		} {
 			err := call()
 			if want == nil && err == nil {
@@ -240,7 +240,7 @@ func TestToyShards(t *testing.T) {
 	if got := bytesOf(t, m, "b"); got != "[9 9 9 9]" || m.Stats().FileSize != 128 {
 		t.Errorf("%s, %+v", got, m.Stats())
 	}
-	_, err := m.verify(t.Context(), &verifyOptions{})
+	_, err := m.verify(t.Context(), &VerifyOptions{})
 	expect.OK(t, err)
 	_, errDeclare := kept.Declare("x")
 	_, _, errOpen := kept.Open("w.bin")

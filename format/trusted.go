@@ -52,10 +52,7 @@ func (c *config) authenticate(r *source.Region) (err error) {
 	if r != nil {
 		t.own = driver.UnverifiedFile{Name: c.nameOf(r), Size: r.Size(), Open: true}
 	}
-	err = o.Trusted.Check(o.Context, driver.NewUnverified(t))
-	t.mu.Lock()
-	t.isDone = true
-	t.mu.Unlock()
+	err = t.ask(o.Context, o.Trusted)
 	if err != nil {
 		return err
 	}
@@ -67,6 +64,15 @@ func (c *config) authenticate(r *source.Region) (err error) {
 	c.trust = t
 	isGood = true
 	return nil
+}
+
+// ask calls the Check of a Trust.
+func (t *trusted) ask(ctx context.Context, trust driver.Trust) error {
+	err := trust.Check(ctx, driver.NewUnverified(t))
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.isDone = true
+	return err
 }
 
 // nameOf returns the name of the file that opens the model, or "" if it has none.
@@ -263,7 +269,7 @@ func (t *trusted) takeAhead(name string, r *source.Region) (err error, isCompare
 }
 
 func (t *trusted) compare(in *hashing, name string, r *source.Region) error {
-	digests := t.required[path.Clean(name)]
+	digests := t.digests(name)
 	switch {
 	case name == "" && len(t.required) > 0:
 		if err := t.sealer.Seal(r, nil, nil); err != nil {
@@ -287,8 +293,11 @@ func (t *trusted) forget() {
 
 // covers reports whether a file may be used, if it is as required.
 func (t *trusted) covers(name string) bool {
-	return t.key != nil || len(t.required[path.Clean(name)]) > 0
+	return t.key != nil || len(t.digests(name)) > 0
 }
+
+// digests returns the digests that a file must have.
+func (t *trusted) digests(name string) []driver.SignedDigest { return t.required[path.Clean(name)] }
 
 var errUnsigned = fmt.Errorf("%w: it is not among the files that were signed", tensor.ErrSignature)
 
@@ -330,7 +339,8 @@ func (m *Model) authenticate() error {
 	if err := m.checkTrusted(t.key); err != nil {
 		return err
 	}
-	v := newVerification(m, o.Context, &verifyOptions{Trusted: t.key, Progress: o.Progress, Workers: o.Workers})
+	v := newVerification(m, o.Context, &VerifyOptions{Progress: o.Progress, Workers: o.Workers})
+	v.key = t.key
 	return m.guard(func() error { return m.parsed.Authenticate(v) })
 }
 

@@ -131,11 +131,11 @@ func TestCutShort(t *testing.T) {
 func TestVerifyCutShort(t *testing.T) {
 	for _, workers := range []int{1, 4} {
 		m := cutModel(t, &toy{})
-		_, err := m.verify(t.Context(), &verifyOptions{Workers: workers})
+		_, err := m.verify(t.Context(), &VerifyOptions{Workers: workers})
 		wantToyError(t, "all", err, tensor.ErrTruncated, `tensor "t2"`)
-		_, err = m.verify(t.Context(), &verifyOptions{Workers: workers, Tensors: []string{"t1", "x0", "x3"}})
+		_, err = m.verify(t.Context(), &VerifyOptions{Workers: workers, Tensors: []string{"t1", "x0", "x3"}})
 		wantToyError(t, "some", err, tensor.ErrTruncated, `tensor "x3"`)
-		if _, err = m.verify(t.Context(), &verifyOptions{Tensors: []string{"t1", "x0"}}); err != nil {
+		if _, err = m.verify(t.Context(), &VerifyOptions{Tensors: []string{"t1", "x0"}}); err != nil {
 			t.Errorf("what is left: %v", err)
 		}
 	}

@@ -14,19 +14,11 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// verifyOptions are the options of a verification.
-type verifyOptions struct {
-	Progress driver.Progress
-	Trusted  crypto.PublicKey
-	Tensors  []string
-	Workers  int
-}
-
 // notLooked is the entry of a tensor that was not verified.
 const notLooked = "not verified"
 
 // verify verifies all checksums of the file and reads all data, or those of some tensors.
-func (m *Model) verify(ctx context.Context, o *verifyOptions) (*Coverage, error) {
+func (m *Model) verify(ctx context.Context, o *VerifyOptions) (*Coverage, error) {
 	m.c.trust.forget() // not what was read before
 	v := newVerification(m, ctx, o)
 	v.sweeper.off = m.infos.Load() != nil
@@ -43,14 +35,15 @@ func (m *Model) verify(ctx context.Context, o *verifyOptions) (*Coverage, error)
 
 // examine calls f with a verification that reports no progress.
 func (m *Model) examine(ctx context.Context, f func(driver.Verification) error) error {
-	return m.within(func() error { return f(newVerification(m, ctx, &verifyOptions{})) })
+	return m.within(func() error { return f(newVerification(m, ctx, &VerifyOptions{})) })
 }
 
 // verification implements driver.Verification.
 type verification struct {
 	m   *Model
 	ctx context.Context
-	o   *verifyOptions
+	o   *VerifyOptions
+	key crypto.PublicKey // that must have signed the file, nil for none
 	work.Progress
 	wanted []bool                            // by tensor; nil for all
 	limit  int64                             // of the size of jobs
@@ -63,7 +56,7 @@ type verification struct {
 
 var _ driver.Verification = (*verification)(nil)
 
-func newVerification(m *Model, ctx context.Context, o *verifyOptions) *verification {
+func newVerification(m *Model, ctx context.Context, o *VerifyOptions) *verification {
 	ctx = cmp.Or(ctx, context.Background())
 	return &verification{m: m, ctx: ctx, o: o, limit: maxJob, Progress: work.Progress{Report: o.Progress}}
 }
@@ -73,10 +66,8 @@ func (v *verification) run() error {
 	if err := v.ctx.Err(); err != nil {
 		return err
 	}
-	if v.o.Trusted != nil {
-		if err := m.checkTrusted(v.o.Trusted); err != nil {
-			return err
-		}
+	if err := v.authenticate(); err != nil {
+		return err
 	}
 	if len(v.o.Tensors) > 0 {
 		v.wanted = make([]bool, m.index.Len())
@@ -272,7 +263,7 @@ func (v *verification) Deferred(s driver.Space) bool {
 func (v *verification) Context() context.Context { return v.ctx }
 
 // Trusted implements driver.Verification.
-func (v *verification) Trusted() crypto.PublicKey { return v.o.Trusted }
+func (v *verification) Trusted() crypto.PublicKey { return v.key }
 
 // isWhole reports whether every tensor is verified.
 func (v *verification) isWhole() bool { return v.wanted == nil }

@@ -2,80 +2,53 @@ package format
 
 import (
 	"context"
-	"crypto"
 	"fmt"
 	"iter"
 	"slices"
 	"strings"
 
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/tensor"
 )
 
-// VerifyOption is an option of Model.Verify. The zero VerifyOption changes nothing.
-type VerifyOption struct{ set func(*verifyOptions) }
+// VerifyOptions changes what Model.Verify does. Nil and the zero value verify all data, with a goroutine for each
+// processor.
+type VerifyOptions struct {
+	// Tensors limits the verification of data to the named tensors, as far as the format's checksums allow. The structure
+	// is verified in any case. A name that no tensor has is ErrNotFound.
+	Tensors []string
 
-// WithProgress sets a function that is called with the progress of a verification, from changing goroutines but never
-// concurrently. It must not close the model, since Close waits for the verification; it may cancel its context.
-func WithProgress(p Progress) VerifyOption {
-	return VerifyOption{func(o *verifyOptions) { o.Progress = p }}
-}
+	// Trusted says what the files must be, as Options.Trusted does when a model is opened: TrustKey(key) requires a
+	// signature in the file, and a signing.Policy the digests that a signature next to the model lists. Verify asks it
+	// again and hashes all files that it names, whatever Tensors has. A file that is not as signed is ErrSignature. A
+	// model that others may change is opened with Options.Trusted, which compares the bytes before their use.
+	Trusted Trust
 
-// WithTrustedKey requires a valid signature by this key: an ed25519.PublicKey, *rsa.PublicKey or
-// *ecdsa.PublicKey. An unsigned file is ErrSignature, also if its format has no signatures. A nil key is ErrKey.
-func WithTrustedKey(key crypto.PublicKey) VerifyOption {
-	if key == nil {
-		key = noKey{}
-	}
-	return VerifyOption{func(o *verifyOptions) { o.Trusted = key }}
-}
+	// Workers is the number of goroutines that hash, at most 256. A negative number is ErrOption.
+	Workers int
 
-// noKey stands for a nil key, which no signature matches.
-type noKey struct{}
-
-// WithTensors limits the verification of data to the named tensors, as far as the format's checksums
-// allow. The structure is verified in any case. A name that no tensor has is ErrNotFound.
-func WithTensors(names ...string) VerifyOption {
-	return VerifyOption{func(o *verifyOptions) { o.Tensors = append(o.Tensors, names...) }}
-}
-
-// WithWorkers sets the number of goroutines that hash, at most 256; 0 means one for each CPU. A
-// negative number is ErrOption.
-func WithWorkers(n int) VerifyOption {
-	return VerifyOption{func(o *verifyOptions) { o.Workers = n }}
-}
-
-func newVerifyOptions(opts []VerifyOption) (*verifyOptions, error) {
-	o := &verifyOptions{}
-	for _, f := range opts {
-		if f.set != nil {
-			f.set(o)
-		}
-	}
-	if _, none := o.Trusted.(noKey); none {
-		return nil, &tensor.Error{Field: "WithTrustedKey", Offset: -1, Err: fmt.Errorf("%w: %w: it is nil", ErrKey, ErrSignature)}
-	}
-	if o.Workers < 0 {
-		return nil, driver.OptionError("", "WithWorkers", "%d", o.Workers)
-	}
-	return o, nil
+	// Progress is called with the progress, from changing goroutines but never concurrently. It must not close the
+	// model, since Close waits for the verification. It may cancel the context.
+	Progress Progress
 }
 
 // Verify computes every checksum of the file, checks that all data is present and that the structure did not
-// change since it was read, and returns which checksum covers what. With a trusted key (WithTrustedKey) the file must be
-// signed by it; without one, a signature must be one that the key in the file made, if there is a key. If no tensor was requested before, the pages that Verify reads are evicted again.
+// change since it was read, and returns which checksum covers what. Nil options work. With
+// VerifyOptions.Trusted the files must be as signed. Without it, a signature in the file must be one that the key in the
+// file made, if there is a key. If no tensor was requested before, the pages that Verify reads are evicted again.
 //
 // Files that caches name by their digests, and targets of links with such names, are hashed and compared too, unless
-// WithTensors selects tensors: sha256-HEX (Ollama), and in a directory blobs 64 hex digits (SHA-256) or 40 (SHA-1 of a
+// VerifyOptions.Tensors selects tensors: sha256-HEX (Ollama), and in a directory blobs 64 hex digits (SHA-256) or 40 (SHA-1 of a
 // blob of git). Elsewhere 64 hex digits in a name are compared, and a note says if they match. The formats that
 // such caches have link both hashes; in a program without them a note says that the digest was not compared.
 //
 // Errors wrap ErrChecksum, ErrTruncated, ErrCorrupt, ErrSignature, ErrKey (encrypted data without
-// its key), ErrNotFound (a name in WithTensors), ErrClosed, or the error of the context.
-func (m *Model) Verify(ctx context.Context, opts ...VerifyOption) (*Coverage, error) {
-	o, err := newVerifyOptions(opts)
-	if err != nil {
-		return nil, err
+// its key), ErrNotFound (a name in VerifyOptions.Tensors), ErrClosed, or the error of the context.
+func (m *Model) Verify(ctx context.Context, o *VerifyOptions) (*Coverage, error) {
+	if o == nil {
+		o = &VerifyOptions{}
+	}
+	if o.Workers < 0 {
+		return nil, driver.OptionError("", "Workers", "%d", o.Workers)
 	}
 	return m.opened().verify(ctx, o)
 }
@@ -101,7 +74,7 @@ type Covered struct {
 // Sections returns the parts of the file that are not tensors, such as "header".
 func (c *Coverage) Sections() []Covered { return slices.Clone(c.get().sections) }
 
-// Tensors iterates over the verified tensors in file order, without those that WithTensors left out.
+// Tensors iterates over the verified tensors in file order, without those that VerifyOptions.Tensors leaves out.
 func (c *Coverage) Tensors() iter.Seq[Covered] {
 	return func(yield func(Covered) bool) {
 		for i, by := range c.get().tensors {
@@ -121,7 +94,7 @@ type FileRange struct {
 }
 
 // Uncovered iterates over the bytes that no checksum in the files covers, in the order of the files: whatever is changed
-// in other bytes, verification reports. It does not depend on WithTensors.
+// in other bytes, verification reports. It does not depend on VerifyOptions.Tensors.
 func (c *Coverage) Uncovered() iter.Seq[FileRange] {
 	return func(yield func(FileRange) bool) {
 		for _, r := range c.get().uncovered {

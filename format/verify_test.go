@@ -73,7 +73,7 @@ func TestCoverageOfToys(t *testing.T) {
 		{[]string{"covered", "summed"}, []bool{false, true, true, false}, []string{"-", "adler32", "sha256 of the weights", "-"}},
 	} {
 		m := open(t, source.FromBytes(ramp(64)), d)
-		c, err := m.verify(t.Context(), &verifyOptions{Tensors: tt.names})
+		c, err := m.verify(t.Context(), &VerifyOptions{Tensors: tt.names})
 		expect.OK(t, err)
 		var got []string
 		for _, by := range c.tensors {
@@ -106,17 +106,17 @@ func TestVerifyRefuses(t *testing.T) {
 		name  string
 		file  driver.Parsed
 		ctx   context.Context
-		o     verifyOptions
+		o     VerifyOptions
 		want  error
 		field string
 	}{
-		{"unknown name", driver.Parsed{}, nil, verifyOptions{Tensors: []string{"w", "x"}}, tensor.ErrNotFound, `tensor "x"`},
-		{"a key", driver.Parsed{}, nil, verifyOptions{Trusted: make(ed25519.PublicKey, 32)}, tensor.ErrSignature, "signature"},
-		{"no key", driver.Parsed{}, nil, verifyOptions{Trusted: "key"}, tensor.ErrKey, "signature"},
-		{"the driver", driver.Parsed{Sums: mine}, nil, verifyOptions{}, errMine, ""},
-		{"a sum", driver.Parsed{TensorSum: func(int) driver.Digest { return sum }}, nil, verifyOptions{}, tensor.ErrChecksum, "record"},
-		{"a sum without field", driver.Parsed{TensorSum: func(int) driver.Digest { return driver.Digest{Kind: driver.XXH64} }}, nil, verifyOptions{}, tensor.ErrChecksum, `tensor "w"`},
-		{"canceled", driver.Parsed{}, canceled, verifyOptions{}, context.Canceled, ""},
+		{"unknown name", driver.Parsed{}, nil, VerifyOptions{Tensors: []string{"w", "x"}}, tensor.ErrNotFound, `tensor "x"`},
+		{"a key", driver.Parsed{}, nil, VerifyOptions{Trusted: TrustKey(make(ed25519.PublicKey, 32))}, tensor.ErrSignature, "signature"},
+		{"no key", driver.Parsed{}, nil, VerifyOptions{Trusted: TrustKey("key")}, tensor.ErrKey, ""},
+		{"the driver", driver.Parsed{Sums: mine}, nil, VerifyOptions{}, errMine, ""},
+		{"a sum", driver.Parsed{TensorSum: func(int) driver.Digest { return sum }}, nil, VerifyOptions{}, tensor.ErrChecksum, "record"},
+		{"a sum without field", driver.Parsed{TensorSum: func(int) driver.Digest { return driver.Digest{Kind: driver.XXH64} }}, nil, VerifyOptions{}, tensor.ErrChecksum, `tensor "w"`},
+		{"canceled", driver.Parsed{}, canceled, VerifyOptions{}, context.Canceled, ""},
 	} {
 		m := open(t, source.FromBytes(ramp(64)), &toy{tensors: []driver.Tensor{u8("w", 0, 8)}, parsed: tt.file})
 		if tt.ctx == nil {
@@ -144,7 +144,7 @@ func TestVerifyRefuses(t *testing.T) {
 			return nil
 		},
 	}})
-	_, err = m.verify(t.Context(), &verifyOptions{Trusted: key})
+	_, err = m.verify(t.Context(), &VerifyOptions{Trusted: TrustKey(key)})
 	expect.OK(t, err)
 }
 
@@ -199,7 +199,7 @@ func TestProgress(t *testing.T) {
 		for _, workers := range []int{1, 4, math.MaxInt/8 + 1, math.MaxInt} { // 16 times the third is 0
 			m := open(t, r, d)
 			var done, total int64
-			_, err := m.verify(t.Context(), &verifyOptions{Workers: workers, Progress: func(n, of int64, part string) {
+			_, err := m.verify(t.Context(), &VerifyOptions{Workers: workers, Progress: func(n, of int64, part string) {
 				if n < done || of < total || n > of || part == "" {
 					t.Errorf("%s: %d of %d after %d of %d, at %q", name, n, of, done, total, part)
 				}
@@ -220,7 +220,7 @@ func TestVerifyCancel(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			m := open(t, r, &toy{tensors: []driver.Tensor{u8("w", 0, int64(len(data)))}, parsed: driver.Parsed{TensorSum: func(int) driver.Digest { return driver.Digest{Kind: kind} }}})
 			var steps atomic.Int64
-			_, err := m.verify(ctx, &verifyOptions{Workers: 1, Progress: func(int64, int64, string) { steps.Add(1); cancel() }})
+			_, err := m.verify(ctx, &VerifyOptions{Workers: 1, Progress: func(int64, int64, string) { steps.Add(1); cancel() }})
 			wantToyError(t, name, err, context.Canceled, "")
 			if steps.Load() != 1 {
 				t.Errorf("%s: %d steps after canceling", name, steps.Load()-1)
@@ -233,7 +233,7 @@ func TestVerifyCancel(t *testing.T) {
 // that there are not errors of the driver.
 func TestHashOutside(t *testing.T) {
 	for name, r := range regions(ramp(64)) {
-		v := newVerification(open(t, r, &toy{}), t.Context(), &verifyOptions{})
+		v := newVerification(open(t, r, &toy{}), t.Context(), &VerifyOptions{})
 		for _, tt := range []struct {
 			s         driver.Space
 			off, size int64
@@ -277,7 +277,7 @@ func TestVerifySharedData(t *testing.T) {
 		for _, r := range []*source.Region{source.FromBytes(data), source.FromReaderAt(bytes.NewReader(data), 64)} {
 			m := open(t, r, d)
 			total, done := int64(0), int64(0)
-			c, err := m.verify(t.Context(), &verifyOptions{Progress: func(d, n int64, _ string) { done, total = d, n }})
+			c, err := m.verify(t.Context(), &VerifyOptions{Progress: func(d, n int64, _ string) { done, total = d, n }})
 			if bad >= 0 {
 				var e *tensor.Error
 				if !errors.Is(err, tensor.ErrChecksum) || !errors.As(err, &e) || e.Field != fmt.Sprintf("tensor %q", fmt.Sprint("t", bad)) {
@@ -336,7 +336,7 @@ func TestVerifySweeps(t *testing.T) {
 				expect.OK(t, err)
 				before = m.Stats().Resident
 			}
-			_, err := m.verify(t.Context(), &verifyOptions{})
+			_, err := m.verify(t.Context(), &VerifyOptions{})
 			expect.OK(t, err)
 			if now := m.Stats().Resident; touched != (now > most) || now < before {
 				t.Errorf("%s: %d bytes were resident before verification, %d are behind it", what, before, now)
@@ -366,7 +366,7 @@ func TestParsedBytesAreSigned(t *testing.T) {
 			return err
 		}}
 		expect.OK(t, m.openRegion(source.FromBytes(data), toyConfig(d)))
-		v := newVerification(m, t.Context(), &verifyOptions{})
+		v := newVerification(m, t.Context(), &VerifyOptions{})
 		data[at]++
 		from := r.IntN(at + 1)
 		to := at + 1 + r.IntN(size-at)

@@ -59,7 +59,7 @@ func ExampleCreate() {
 	if !ok {
 		log.Fatal("not MAG")
 	}
-	if _, err := f.Verify(context.Background()); err != nil {
+	if _, err := f.Verify(context.Background(), nil); err != nil {
 		log.Fatal(err)
 	}
 	meta, err := f.Metadata()

@@ -31,7 +31,7 @@ func TestCoverage(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
 		file     []byte
-		opts     []format.VerifyOption
+		opts     *format.VerifyOptions
 		sections string // covers the header
 		tensors  string // covers all tensors
 		n        int
@@ -45,13 +45,13 @@ func TestCoverage(t *testing.T) {
 		{"plain without sums", bare(plainGolden()).build(), nil, "", "", 2, format.Unsigned, "ok, but nothing covers the header, the metadata, the graph or the data of 2 tensors"},
 		{"version 1", old.build(), nil, "", "", 2, format.Unsigned, "ok, but nothing covers the header, the metadata, the graph or the data of 2 tensors"},
 		{"signed without sums", signedBy(bare(plainGolden()), testSigner), nil, "sha256 of the file", "sha256 of the file", 2, format.SignatureUnknown, "ok"},
-		{"trusted", written(t, floatPlan(), &signed), []format.VerifyOption{format.WithTrustedKey(trusted(testSigner))}, "crc32", "crc32 of the weights", 4, format.SignatureTrusted, "ok"},
+		{"trusted", written(t, floatPlan(), &signed), &format.VerifyOptions{Trusted: format.TrustKey(trusted(testSigner))}, "crc32", "crc32 of the weights", 4, format.SignatureTrusted, "ok"},
 		{"encrypted", sealed(WriteOptions{}), nil, "crc32", "AES-256-GCM", 4, format.Unsigned, bareLevel},
 		{"encrypted and chunked", sealed(WriteOptions{Compression: MethodZstd, Chunked: true}), nil, "crc32", "crc32 of the chunk", 4, format.Unsigned, bareLevel},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := mustOpen(t, tt.file, key)
-			c, err := f.Verify(context.Background(), tt.opts...)
+			c, err := f.Verify(context.Background(), tt.opts)
 			expect.OK(t, err)
 			want := []format.Covered{{Name: "header", By: tt.sections}, {Name: "metadata", By: tt.sections}, {Name: "graph", By: tt.sections}}
 			if _, isCompressed := f.Compression(); isCompressed {

@@ -2,6 +2,7 @@ package mle
 
 import (
 	"context"
+	"crypto"
 	"crypto/ed25519"
 	"encoding/json"
 	"testing"
@@ -17,8 +18,14 @@ import (
 var equateEmpty = cmpopts.EquateEmpty()
 
 // verify verifies a file and drops the Coverage.
-func verify(f *File, opts ...format.VerifyOption) error {
-	_, err := f.Verify(context.Background(), opts...)
+func verify(f *File) error {
+	_, err := f.Verify(context.Background(), nil)
+	return err
+}
+
+// verifySigner verifies that the holder of key signed the file.
+func verifySigner(f *File, key crypto.PublicKey) error {
+	_, err := f.Verify(context.Background(), &format.VerifyOptions{Trusted: format.TrustKey(key)})
 	return err
 }
 

@@ -102,10 +102,10 @@ func TestSignatureStatus(t *testing.T) {
 			t.Errorf("%s: %v, %v, want %v", tt.name, got, err, tt.status)
 		}
 	}
-	expect.Refused(t, format.ErrSignature, "claims to be the trusted one")(nil, verify(mustOpen(t, claimed, nil), format.WithTrustedKey(ours)))
+	expect.Refused(t, format.ErrSignature, "claims to be the trusted one")(nil, verifySigner(mustOpen(t, claimed, nil), ours))
 	f := mustOpen(t, good, nil)
-	expect.Refused(t, format.ErrSignature, "a key of another kind")(nil, verify(f, format.WithTrustedKey(struct{ crypto.PublicKey }{})))
-	expect.Refused(t, format.ErrKey, "a short key")(nil, verify(f, format.WithTrustedKey(ours[:31])))
+	expect.Refused(t, format.ErrSignature, "a key of another kind")(nil, verifySigner(f, struct{ crypto.PublicKey }{}))
+	expect.Refused(t, format.ErrKey, "a short key")(nil, verifySigner(f, ours[:31]))
 }
 
 // TestBadSignature is cases/seeds/badsig.mle: the hash is right, and one bit of the signature, or of the key, is not.

@@ -35,7 +35,7 @@ func TestKeyIsNotReadAgain(t *testing.T) {
 			t.Errorf("%v, %v, want Tampered", status, err)
 		}
 	}
-	if err := verify(f, format.WithTrustedKey(trusted(testSigner))); err == nil {
+	if err := verifySigner(f, trusted(testSigner)); err == nil {
 		t.Error("a foreign signature is accepted")
 	}
 }

@@ -49,7 +49,7 @@ func TestCoverage(t *testing.T) {
 		{packed(), "crc32", "adler32 of the file"},
 		{with(func(m *image) { m.crc, m.noSum = true, true }), "crc32 of the file", "crc32 of the file"},
 	} {
-		got, err := openImage(t, c.file).Verify(t.Context(), format.WithTensors("7"))
+		got, err := openImage(t, c.file).Verify(t.Context(), &format.VerifyOptions{Tensors: []string{"7"}})
 		expect.OK(t, err)
 		want := []format.Covered{{Name: "header", By: c.header}, {Name: "metadata and operators", By: c.all}, {Name: "7", By: c.all}}
 		if d := cmp.Diff(want, slices.AppendSeq(got.Sections(), got.Tensors())); d != "" || got.String() != "ok" {

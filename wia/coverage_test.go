@@ -43,23 +43,23 @@ func TestCoverage(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
 		b        []byte
-		opts     []format.VerifyOption
+		opts     *format.VerifyOptions
 		sections []format.Covered
 		tensors  []format.Covered
 		state    format.SignatureState
 		text     string
 	}{
 		{"all", c.bytes(), nil, sections, all, format.Unsigned, "ok, but nothing covers the data of 1 tensor"},
-		{"external only", c.bytes(), []format.VerifyOption{format.WithTensors("summed")}, sections[:3], all[3:4], format.Unsigned, "ok"},
-		{"initializer only", c.bytes(), []format.VerifyOption{format.WithTensors("initializer")}, sections[:3], all[:1], format.Unsigned, "ok"},
-		{"in the block", c.bytes(), []format.VerifyOption{format.WithTensors("packed")}, sections, all[2:3], format.Unsigned, "ok"},
+		{"external only", c.bytes(), &format.VerifyOptions{Tensors: []string{"summed"}}, sections[:3], all[3:4], format.Unsigned, "ok"},
+		{"initializer only", c.bytes(), &format.VerifyOptions{Tensors: []string{"initializer"}}, sections[:3], all[:1], format.Unsigned, "ok"},
+		{"in the block", c.bytes(), &format.VerifyOptions{Tensors: []string{"packed"}}, sections, all[2:3], format.Unsigned, "ok"},
 		{"signed", signed(summed, rsaSigner, false), nil, sections, all[:4], format.SignatureUnknown, "ok"},
-		{"trusted", signed(summed, rsaSigner, false), []format.VerifyOption{format.WithTrustedKey(rsaSigner.Public())}, sections, all[:4], format.SignatureTrusted, "ok"},
-		{"trusted external, beside one without checksum", signed(c, rsaSigner, false), []format.VerifyOption{format.WithTrustedKey(rsaSigner.Public()), format.WithTensors("summed")}, sections, all[3:4], format.SignatureTrusted, "ok"},
+		{"trusted", signed(summed, rsaSigner, false), &format.VerifyOptions{Trusted: format.TrustKey(rsaSigner.Public())}, sections, all[:4], format.SignatureTrusted, "ok"},
+		{"trusted external, beside one without checksum", signed(c, rsaSigner, false), &format.VerifyOptions{Trusted: format.TrustKey(rsaSigner.Public()), Tensors: []string{"summed"}}, sections, all[3:4], format.SignatureTrusted, "ok"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := mustOpen(t, tt.b, &format.Options{Dir: dir})
-			got, err := f.Verify(context.Background(), tt.opts...)
+			got, err := f.Verify(context.Background(), tt.opts)
 			expect.OK(t, err)
 			expect.Equal(t, tt.sections, got.Sections())
 			expect.Equal(t, tt.tensors, slices.Collect(got.Tensors()))

@@ -101,7 +101,7 @@ func ExampleFile_Verify() {
 
 	f := model(wia.WriteOptions{Signer: key})
 	defer f.Close()
-	covered, err := f.Verify(context.Background(), format.WithTrustedKey(trusted))
+	covered, err := f.Verify(context.Background(), &format.VerifyOptions{Trusted: format.TrustKey(trusted)})
 	fmt.Println(f.Signature().Algorithm, covered.Signature(), covered, err)
 	// Output: ECDSA trusted ok <nil>
 }

@@ -22,7 +22,7 @@ import (
 // key, it also checks that the signature is valid and made with that key, and
 // that external data has checksums, since the signature covers it only through
 // them. Without one, it checks that the key in the file made the signature, if
-// there is one. The tensor block has one checksum for all its tensors: WithTensors
+// there is one. The tensor block has one checksum for all its tensors: VerifyOptions.Tensors
 // skips it only if all the tensors it names are external.
 type File struct {
 	*format.Model

@@ -197,7 +197,7 @@ func algorithmOf(public crypto.PublicKey) string {
 // genpkey", for WriteOptions.Signer.
 func PrivateKey(pem []byte) (crypto.Signer, error) { return keys.ParsePrivate(pem) }
 
-// PublicKey parses a PKIX public key in PEM form, for format.WithTrustedKey.
+// PublicKey parses a PKIX public key in PEM form, for format.TrustKey.
 func PublicKey(pem []byte) (crypto.PublicKey, error) { return keys.ParsePublic(pem) }
 
 // longestECDSA is the size of two 33-byte integers in ASN.1.

@@ -62,7 +62,7 @@ func TestOpenSSL(t *testing.T) {
 			pub := expect.Read(t, file("pub.pem"))
 			trusted, err := PublicKey(pub)
 			expect.OK(t, err)
-			expect.OK(t, verify(f, format.WithTrustedKey(trusted)))
+			expect.OK(t, verifySigner(f, trusted))
 		})
 	}
 }

@@ -148,7 +148,7 @@ func (s *shower) show(key string) error {
 // look prints a tensor, the result of a verification, or the list of tensors.
 func (s *shower) look(m *format.Model) error {
 	if s.verify {
-		if _, err := m.Verify(s.ctx); err != nil {
+		if _, err := m.Verify(s.ctx, nil); err != nil {
 			return err
 		}
 		fmt.Fprintln(s.out, "verified")

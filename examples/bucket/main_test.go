@@ -102,7 +102,7 @@ func TestBuckets(t *testing.T) {
 				if err != nil || !bytes.Equal(got, data(n, 8)) {
 					t.Error("other bytes: ", err)
 				}
-				if _, err := m.Verify(t.Context()); err != nil {
+				if _, err := m.Verify(t.Context(), nil); err != nil {
 					t.Error(err)
 				}
 			})

@@ -156,7 +156,7 @@ func TestBytes(t *testing.T) {
 	m, err := format.OpenBytes(out.Bytes(), nil)
 	must(t, err)
 	defer m.Close()
-	if c, err := m.Verify(t.Context()); err != nil || m.Format() != "flat" || c.String() != "ok" {
+	if c, err := m.Verify(t.Context(), nil); err != nil || m.Format() != "flat" || c.String() != "ok" {
 		t.Errorf("%s: %v, %v", m.Format(), c, err)
 	}
 }

@@ -60,7 +60,7 @@ func (j *job) run(ctx context.Context, stdout, stderr io.Writer) error {
 	}
 	defer f.Close()
 	// Verify first: fresh checksums would hide the damage.
-	if _, err := f.Verify(ctx); err != nil {
+	if _, err := f.Verify(ctx, nil); err != nil {
 		return err
 	}
 	plan, err := f.Schema()

@@ -108,12 +108,12 @@ func TestConvert(t *testing.T) {
 			if got := f.Header().Features; got != c.flags {
 				t.Errorf("features %v, want %v", got, c.flags)
 			}
-			if _, err := f.Verify(context.Background()); err != nil {
+			if _, err := f.Verify(context.Background(), nil); err != nil {
 				t.Error(err)
 			}
 			checkSame(t, src, f, c.lossy)
 			if c.flags.Has(mle.Signing) {
-				if _, err := f.Verify(context.Background(), format.WithTrustedKey(signer.Public())); err != nil {
+				if _, err := f.Verify(context.Background(), &format.VerifyOptions{Trusted: format.TrustKey(signer.Public())}); err != nil {
 					t.Error(err)
 				}
 			}

@@ -100,7 +100,7 @@ func (i *inspector) inspect(path string) error {
 		return err
 	}
 	defer f.Close()
-	covered, bad := f.Verify(opts.Context)
+	covered, bad := f.Verify(opts.Context, nil)
 	status, err := f.CheckSignature(opts.Context, i.trusted)
 	if err != nil {
 		return err

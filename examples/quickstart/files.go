@@ -74,7 +74,7 @@ func (f *file) roundTrip(dir string, image *digits.Image) (row []string, err err
 	opened := round(time.Since(start))
 
 	start = time.Now()
-	if _, err := m.Verify(context.Background()); err != nil {
+	if _, err := m.Verify(context.Background(), nil); err != nil {
 		return nil, err
 	}
 	verified := round(time.Since(start))

@@ -86,7 +86,7 @@ var tasks = []struct {
 	{"touch", func(b *benchmark) error { return b.with(b.touch) }},
 	{"verify", func(b *benchmark) error {
 		return b.with(func(m *format.Model) error {
-			_, err := m.Verify(b.o.Context)
+			_, err := m.Verify(b.o.Context, nil)
 			return err
 		})
 	}},

@@ -85,7 +85,7 @@ func set(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) (
 		return hint(fmt.Errorf("%s: %w: the model is encrypted", in, format.ErrKey), reading.Key)
 	}
 	// Verify first: fresh checksums would hide the damage.
-	if _, err := verified(ctx, m, errs); err != nil {
+	if _, err := verified(ctx, m, errs, &format.VerifyOptions{}); err != nil {
 		return err
 	}
 	if err := keepsEnding(m, in, target); err != nil {

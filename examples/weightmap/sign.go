@@ -75,7 +75,7 @@ func signFile(in, out string, signer crypto.Signer, reading *format.Options, err
 		return err
 	}
 	defer m.Close()
-	_, err = verified(reading.Context, m, errs)
+	_, err = verified(reading.Context, m, errs, &format.VerifyOptions{})
 	if err != nil && !(m.NeedsKey() && errors.Is(err, format.ErrKey)) {
 		return err
 	}

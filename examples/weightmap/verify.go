@@ -107,12 +107,12 @@ func (v *verification) model(m *format.Model, errs io.Writer) (string, error) {
 
 // check verifies a model. It returns the notes that verification adds; inspect prints the others.
 func (v *verification) check(m *format.Model, errs io.Writer) (*format.Coverage, []string, error) {
-	var opts []format.VerifyOption
+	o := &format.VerifyOptions{}
 	if v.trusted != nil {
-		opts = append(opts, format.WithTrustedKey(v.trusted))
+		o.Trusted = format.TrustKey(v.trusted)
 	}
 	known := m.Notes()
-	covered, err := verified(v.reading.Context, m, errs, opts...)
+	covered, err := verified(v.reading.Context, m, errs, o)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -200,10 +200,11 @@ func (v *verification) judge(r *verdict, path string, errs io.Writer) error {
 }
 
 // verified verifies a model and shows progress.
-func verified(ctx context.Context, m *format.Model, errs io.Writer, opts ...format.VerifyOption) (*format.Coverage, error) {
+func verified(ctx context.Context, m *format.Model, errs io.Writer, o *format.VerifyOptions) (*format.Coverage, error) {
 	progress := cli.NewProgress(errs, "verifying")
 	defer progress.Finish()
-	return m.Verify(ctx, append(opts, format.WithProgress(progress.Report))...)
+	o.Progress = progress.Report
+	return m.Verify(ctx, o)
 }
 
 // coverage returns a line per part of a file, and one for the tensors that each checksum covers.

@@ -264,7 +264,7 @@ func useAll(path string) error {
 	if _, err := m.Metadata(); err != nil {
 		return err
 	}
-	if _, err := m.Verify(context.Background()); err != nil {
+	if _, err := m.Verify(context.Background(), nil); err != nil {
 		return err
 	}
 	for _, v := range m.Tensors() {

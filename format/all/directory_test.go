@@ -148,7 +148,7 @@ func TestDirectoryRule(t *testing.T) {
 			if _, count := m.Part(); count > 0 && tt.want == "" {
 				t.Error("it is a part")
 			}
-			_, err = m.Verify(t.Context())
+			_, err = m.Verify(t.Context(), nil)
 			expect.OK(t, err)
 		})
 	}

@@ -101,6 +101,6 @@ func TestMissingFile(t *testing.T) {
 	expect.OK(t, err)
 	expect.Equal(t, []format.FileStats{{Path: path, Size: st.Size()}, {Path: data, Size: -1}}, stats.Files)
 	expect.Equal(t, st.Size(), stats.FileSize)
-	_, err = m.Verify(context.Background())
+	_, err = m.Verify(context.Background(), nil)
 	expect.Refused(t, os.ErrNotExist)(nil, err)
 }

@@ -202,7 +202,7 @@ func sayAll(kind string, b []byte) (*flipped, *format.Coverage, error) {
 		return nil, nil, err
 	}
 	defer m.Close()
-	covered, err := m.Verify(context.Background())
+	covered, err := m.Verify(context.Background(), nil)
 	if err != nil {
 		return nil, nil, err
 	}

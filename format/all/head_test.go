@@ -37,7 +37,7 @@ func TestOpenHead(t *testing.T) {
 				"Bytes":    func() error { _, err := v.Bytes(); return err },
 				"ReadInto": func() error { _, err := v.ReadInto(make([]byte, 16)); return err },
 				"Decode":   func() error { _, err := tensor.Decode[float32](nil, v); return err },
-				"Verify":   func() error { _, err := m.Verify(t.Context()); return err },
+				"Verify":   func() error { _, err := m.Verify(t.Context(), nil); return err },
 			} {
 				if err := use(); !errors.Is(err, format.ErrTruncated) {
 					t.Errorf("%s: %v", what, err)

@@ -134,7 +134,7 @@ func (l *largeFile) look(t *testing.T, m *format.Model, demand bool) {
 		if b, err := tail.Bytes(); err != nil || !bytes.Equal(b, largeTail) {
 			t.Errorf("tail: %v, %v", b, err)
 		}
-		if _, err := m.Verify(t.Context(), format.WithTensors("tail")); err != nil {
+		if _, err := m.Verify(t.Context(), &format.VerifyOptions{Tensors: []string{"tail"}}); err != nil {
 			t.Error(err)
 		}
 	}

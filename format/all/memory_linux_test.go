@@ -192,7 +192,7 @@ func TestMemoryChild(t *testing.T) {
 		g, err = m.Graph()
 		return err
 	}
-	verify := func() error { _, err := m.Verify(context.Background()); return err }
+	verify := func() error { _, err := m.Verify(context.Background(), nil); return err }
 	decode := func() error {
 		if m.Len() == 0 {
 			return nil

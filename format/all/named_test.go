@@ -65,7 +65,7 @@ func TestNamedByDigest(t *testing.T) {
 			expect.OK(t, err)
 			defer m.Close()
 			before := m.Notes()
-			covered, err := m.Verify(t.Context())
+			covered, err := m.Verify(t.Context(), nil)
 			if tt.err != "" {
 				if !errors.Is(err, format.ErrChecksum) || !strings.Contains(err.Error(), tt.err) {
 					t.Errorf("%v, want %s", err, tt.err)
@@ -82,7 +82,7 @@ func TestNamedByDigest(t *testing.T) {
 				if d := cmp.Diff(append(before, notes...), m.Notes(), cmpopts.EquateEmpty()); d != "" {
 					t.Error(d)
 				}
-				_, err = m.Verify(t.Context())
+				_, err = m.Verify(t.Context(), nil)
 				expect.OK(t, err)
 			}
 		})

@@ -211,7 +211,7 @@ func TestPrivate(t *testing.T) {
 					}
 					check("cut")
 				}
-				_, err = m.Verify(t.Context())
+				_, err = m.Verify(t.Context(), nil)
 				expect.OK(t, errors.Join(err, m.Close()))
 				if n := len(testhost.OpenFiles()); n != before {
 					t.Errorf("%d files stay open after Close", n-before)

@@ -142,7 +142,7 @@ func read(path string) (edition, error) {
 		return none, err
 	}
 	defer m.Close()
-	if _, err := m.Verify(context.Background()); err != nil {
+	if _, err := m.Verify(context.Background(), nil); err != nil {
 		return none, err
 	}
 	v := edition{Size: m.Len()}

@@ -177,7 +177,7 @@ func contents(path string) (string, error) {
 		return "", err
 	}
 	defer m.Close()
-	if _, err := m.Verify(context.Background()); err != nil {
+	if _, err := m.Verify(context.Background(), nil); err != nil {
 		return "", err
 	}
 	var all strings.Builder

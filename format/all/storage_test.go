@@ -155,7 +155,7 @@ func TestKeysMayBeWiped(t *testing.T) {
 		if !bytes.Equal(b, fill(0, p.Tensors[0])) || err != nil {
 			t.Errorf("%s: other data, %v", kind, err)
 		}
-		if _, err := m.Verify(t.Context()); err != nil {
+		if _, err := m.Verify(t.Context(), nil); err != nil {
 			t.Errorf("%s: %v", kind, err)
 		}
 	}

@@ -148,7 +148,7 @@ func TestStores(t *testing.T) {
 			m, err := format.Open(filepath.Join(dir, filepath.FromSlash(tt.open)), nil)
 			if err == nil {
 				defer m.Close()
-				_, err = m.Verify(t.Context())
+				_, err = m.Verify(t.Context(), nil)
 				if tt.verify != (err != nil) {
 					t.Errorf("Verify: %v", err)
 				}

@@ -41,7 +41,7 @@ func (x *subject) content(t *testing.T) {
 			expect.OK(t, err)
 			defer m.Close()
 			x.differs(t, "read back", m)
-			if err := x.verified(m); err != nil {
+			if err := x.verified(m, nil); err != nil {
 				t.Errorf("Verify: %v", err)
 			}
 			var got []tensor.Info

@@ -81,7 +81,7 @@ func (x *subject) mustNotice(t *testing.T, b []byte, what string, harmless bool)
 		m, err := x.cfg.Codec.OpenBytes(b, x.s.Options)
 		if err == nil {
 			defer m.Close()
-			_, err = m.Verify(context.Background(), format.WithWorkers(1))
+			_, err = m.Verify(context.Background(), &format.VerifyOptions{Workers: 1})
 		}
 		if err != nil {
 			x.checkErr(t, what, err)

@@ -46,7 +46,7 @@ func (x *subject) brokenDisk(t *testing.T) {
 		if _, err := x.take(m); err != nil {
 			return err
 		}
-		return x.verified(m)
+		return x.verified(m, nil)
 	})
 }
 

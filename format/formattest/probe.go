@@ -16,7 +16,7 @@ const maxProbe = 16 << 20
 // Walk reads everything in an open model in every way and ignores the results and errors; a caller
 // only learns of panics. It does not close m.
 func Walk(m *format.Model) {
-	_, _ = m.Verify(context.Background(), format.WithWorkers(1))
+	_, _ = m.Verify(context.Background(), &format.VerifyOptions{Workers: 1})
 	_, _ = m.Format(), m.Version()
 	_, _ = m.Metadata()
 	_, _ = m.Graph()

@@ -172,8 +172,8 @@ func (x *subject) openBytes(t testing.TB, b []byte) *format.Model {
 }
 
 // verified verifies m. An error that the sample expects counts as success.
-func (x *subject) verified(m *format.Model, opts ...format.VerifyOption) error {
-	_, err := m.Verify(context.Background(), opts...)
+func (x *subject) verified(m *format.Model, o *format.VerifyOptions) error {
+	_, err := m.Verify(context.Background(), o)
 	if x.verifyErr != nil {
 		if errors.Is(err, x.verifyErr) {
 			return nil

@@ -18,18 +18,19 @@ func (x *subject) verify(t *testing.T) {
 	m := x.openBytes(t, x.file)
 	defer m.Close()
 	var done, total int64
-	if err := x.verified(m, format.WithProgress(func(n, all int64, _ string) { done, total = n, all })); err != nil {
+	progress := func(n, all int64, _ string) { done, total = n, all }
+	if err := x.verified(m, &format.VerifyOptions{Progress: progress}); err != nil {
 		t.Errorf("with a progress report: %v", err)
 	}
 	if x.verifyErr == nil && done != total {
 		t.Errorf("progress ends at %d of %d", done, total)
 	}
-	if err := x.verified(m, format.WithWorkers(3), format.WithTensors(tensorNames(m)...)); err != nil {
+	if err := x.verified(m, &format.VerifyOptions{Workers: 3, Tensors: tensorNames(m)}); err != nil {
 		t.Errorf("Verify of all tensors by name: %v", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := m.Verify(ctx); !errors.Is(err, context.Canceled) {
+	if _, err := m.Verify(ctx, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("Verify with a canceled context = %v", err)
 	}
 	x.trust(t, m)
@@ -44,11 +45,11 @@ func (x *subject) verify(t *testing.T) {
 // trust checks that only a signature by the trusted key is reported as trusted.
 func (x *subject) trust(t *testing.T, m *format.Model) {
 	key, _, _ := ed25519.GenerateKey(nil)
-	_, err := m.Verify(context.Background(), format.WithTrustedKey(key))
+	_, err := m.Verify(context.Background(), &format.VerifyOptions{Trusted: format.TrustKey(key)})
 	if !errors.Is(err, format.ErrSignature) && (x.verifyErr == nil || !errors.Is(err, x.verifyErr)) {
 		t.Errorf("Verify with a key that signed nothing = %v", err)
 	}
-	c, err := m.Verify(context.Background())
+	c, err := m.Verify(context.Background(), nil)
 	if err != nil {
 		return
 	}
@@ -73,7 +74,7 @@ func (x *subject) covered(t *testing.T) []tensor.Info {
 	}
 	m := x.openBytes(t, x.file)
 	defer m.Close()
-	c, err := m.Verify(context.Background())
+	c, err := m.Verify(context.Background(), nil)
 	expect.OK(t, err)
 	var list []tensor.Info
 	for part := range c.Tensors() {
@@ -110,9 +111,9 @@ func (x *subject) coveredData(t *testing.T) {
 			b := slices.Clone(x.file)
 			b[at] ^= 1 << (at % 8)
 			x.opened(t, b, x.s.Options, func(m *format.Model) {
-				_, err := m.Verify(context.Background())
+				_, err := m.Verify(context.Background(), nil)
 				noticed("Verify", err)
-				_, err = m.Verify(context.Background(), format.WithTensors(info.Name))
+				_, err = m.Verify(context.Background(), &format.VerifyOptions{Tensors: []string{info.Name}})
 				noticed("Verify of it alone", err)
 			})
 			x.opened(t, b, touch, func(m *format.Model) {

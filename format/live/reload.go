@@ -165,7 +165,7 @@ func (h *Handle) examine(ctx context.Context, g *generation) error {
 	}
 	if h.o.Verify {
 		workers := cmp.Or(h.o.Workers, max(1, runtime.GOMAXPROCS(0)/4))
-		if _, err := m.Verify(ctx, format.WithWorkers(workers)); err != nil {
+		if _, err := m.Verify(ctx, &format.VerifyOptions{Workers: workers}); err != nil {
 			return err
 		}
 	}

@@ -83,21 +83,21 @@ func (m *Model) VerifySigned(publicKey []byte, progress Progress, canceler *Canc
 
 // verify trusts nobody without a key.
 func (m *Model) verify(progress Progress, canceler *Canceler, trusted crypto.PublicKey) (*Report, error) {
-	var opts []format.VerifyOption
+	o := &format.VerifyOptions{}
 	if trusted != nil {
-		opts = append(opts, format.WithTrustedKey(trusted))
+		o.Trusted = format.TrustKey(trusted)
 	}
 	ctx, cancel := context.WithCancel(canceler.context())
 	defer cancel()
 	defer context.AfterFunc(m.closing.context(), cancel)()
 	if progress != nil {
-		opts = append(opts, format.WithProgress(func(done, total int64, tensor string) {
+		o.Progress = func(done, total int64, tensor string) {
 			if ctx.Err() == nil && !progress.OnProgress(done, total, m.names.of(tensor)) {
 				cancel()
 			}
-		}))
+		}
 	}
-	c, err := m.m.Verify(ctx, opts...)
+	c, err := m.m.Verify(ctx, o)
 	ended := err == nil || errors.Is(err, context.Canceled)
 	switch {
 	case ended && m.closing.canceled():

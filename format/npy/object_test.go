@@ -69,7 +69,7 @@ func TestObjects(t *testing.T) {
 					t.Errorf("no note %q in %q", note, notes)
 				}
 			}
-			_, err = m.Verify(t.Context())
+			_, err = m.Verify(t.Context(), nil)
 			expect.OK(t, err)
 		})
 	}

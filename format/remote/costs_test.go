@@ -76,7 +76,7 @@ func TestCosts(t *testing.T) {
 				return err
 			})
 			check("a tensor", v.Info().Size, 1, func() error { _, err := v.Bytes(); return err })
-			check("verification", int64(len(data)), tt.verified, func() error { _, err := m.Verify(t.Context()); return err })
+			check("verification", int64(len(data)), tt.verified, func() error { _, err := m.Verify(t.Context(), nil); return err })
 		})
 	}
 }

@@ -434,7 +434,7 @@ func TestReadContext(t *testing.T) {
 	expect.OK(t, err)
 	defer m.Close()
 	for name, read := range map[string]func(context.Context) error{
-		"Verify": func(ctx context.Context) error { _, err := m.Verify(ctx); return err },
+		"Verify": func(ctx context.Context) error { _, err := m.Verify(ctx, nil); return err },
 		"ReadIntoContext": func(ctx context.Context) error {
 			_, err := m.At(2).ReadIntoContext(ctx, make([]byte, 400*256))
 			return err

@@ -92,7 +92,7 @@ func TestShards(t *testing.T) {
 			t.Errorf("%s: %d bytes, %v", name, len(b), err)
 		}
 	}
-	_, err = m.Verify(t.Context())
+	_, err = m.Verify(t.Context(), nil)
 	expect.OK(t, err)
 	v, _ := m.Tensor("b")
 	// A shard that is replaced is another version; the others stay readable.

@@ -63,7 +63,7 @@ func checkAttack(t *testing.T, tt attack, file []byte) {
 	m, err := openBytes(file, nil)
 	expect.OK(t, err)
 	defer m.Close()
-	_, err = m.Verify(t.Context())
+	_, err = m.Verify(t.Context(), nil)
 	expect.OK(t, err)
 	got := tensorsOf(t, m)
 	for i := range got {
@@ -134,7 +134,7 @@ func TestStructureSums(t *testing.T) {
 	m, err := openBytes(b, &format.Options{Check: format.CheckStructure})
 	expect.OK(t, err)
 	defer m.Close()
-	if _, err := m.Verify(t.Context()); !errors.Is(err, format.ErrChecksum) {
+	if _, err := m.Verify(t.Context(), nil); !errors.Is(err, format.ErrChecksum) {
 		t.Errorf("Verify of a file that was opened without checksums: %v, want %v", err, format.ErrChecksum)
 	}
 }

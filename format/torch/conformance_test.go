@@ -80,7 +80,7 @@ func compare(t *testing.T, path string, want map[string]described) {
 		return
 	}
 	defer m.Close()
-	if _, err := m.Verify(t.Context()); err != nil {
+	if _, err := m.Verify(t.Context(), nil); err != nil {
 		t.Error(err)
 	}
 	got := map[string]described{}

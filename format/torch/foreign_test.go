@@ -23,7 +23,7 @@ type opened struct {
 // shown returns what a file shows, without notes of the engine.
 func shown(t *testing.T, m *format.Model) opened {
 	t.Helper()
-	_, err := m.Verify(t.Context())
+	_, err := m.Verify(t.Context(), nil)
 	expect.OK(t, err)
 	got := opened{Tensors: map[string]string{}, Meta: map[string]any{}}
 	for _, s := range tensorsOf(t, m) {

@@ -349,7 +349,7 @@ func TestHostile(t *testing.T) {
 			if notes := strings.Join(m.Notes(), "; "); !strings.Contains(notes, tt.text) {
 				t.Errorf("notes %q, want %q", notes, tt.text)
 			}
-			_, err = m.Verify(t.Context())
+			_, err = m.Verify(t.Context(), nil)
 			if !errors.Is(err, tt.later) {
 				t.Errorf("Verify: %v, want %v", err, tt.later)
 			}

@@ -107,7 +107,7 @@ func TestRead(t *testing.T) {
 				}
 				expect.OK(t, err)
 				defer m.Close()
-				if _, err := m.Verify(t.Context()); err != nil {
+				if _, err := m.Verify(t.Context(), nil); err != nil {
 					t.Error(err)
 				}
 				got := tensorsOf(t, m)
@@ -365,7 +365,7 @@ func TestShards(t *testing.T) {
 		want := []seen{f32("b", !memory.LittleEndian, floats(4)[8:], 2), f32("a", !memory.LittleEndian, floats(4)[4:], 3), f32("c", true, floatsOf(0, 2, 1, 3), 2, 2)}
 		expect.Equal(t, want, tensorsOf(t, m))
 		expect.Equal(t, schema.Metadata{{Key: "kind", Value: "toy"}}, expect.Got(t, m.Metadata))
-		if c, err := m.Verify(t.Context()); err != nil || c == nil || len(m.Files()) != 3 {
+		if c, err := m.Verify(t.Context(), nil); err != nil || c == nil || len(m.Files()) != 3 {
 			t.Errorf("%v, %v, files %q", c, err, m.Files())
 		}
 	}

@@ -121,7 +121,7 @@ func TestUnpacked(t *testing.T) {
 				}
 				expect.OK(t, err)
 				defer m.Close()
-				_, err = m.Verify(t.Context())
+				_, err = m.Verify(t.Context(), nil)
 				expect.OK(t, err)
 				expect.Equal(t, tt.want, tensorsOf(t, m))
 				expect.Equal(t, tt.meta, expect.Got(t, m.Metadata))
@@ -162,7 +162,7 @@ func TestUnpackedPlaces(t *testing.T) {
 	expect.OK(t, err)
 	_, err = f.WriteAt([]byte{0x89}, 5)
 	expect.OK(t, errors.Join(err, f.Close()))
-	_, err = m.Verify(t.Context())
+	_, err = m.Verify(t.Context(), nil)
 	if !errors.Is(err, format.ErrCorrupt) || !strings.Contains(err.Error(), "data.pkl") {
 		t.Errorf("Verify after a change of data.pkl: %v", err)
 	}

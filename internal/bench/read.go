@@ -68,7 +68,7 @@ func (t *table) verify() {
 				expect.OK(b, err)
 			}
 			return floor.Pairs(b, func() error {
-				_, err := f.Verify(context.Background(), format.WithWorkers(workers))
+				_, err := f.Verify(context.Background(), &format.VerifyOptions{Workers: workers})
 				return err
 			}, c.floor(b))
 		})

@@ -88,11 +88,11 @@ func (s *Suite) compare(t *testing.T, way string, c *Case, want Line, m *format.
 }
 
 func verify(c *Case, m *format.Model) error {
-	var opts []format.VerifyOption
+	o := &format.VerifyOptions{}
 	if c.Trusted != nil {
-		opts = append(opts, format.WithTrustedKey(c.Trusted))
+		o.Trusted = format.TrustKey(c.Trusted)
 	}
-	_, err := m.Verify(context.Background(), opts...)
+	_, err := m.Verify(context.Background(), o)
 	return err
 }
 

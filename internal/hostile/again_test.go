@@ -95,11 +95,11 @@ type operation struct {
 
 var operations = []operation{
 	{"verify", func(ctx context.Context, m *format.Model) error {
-		_, err := m.Verify(ctx, format.WithWorkers(1))
+		_, err := m.Verify(ctx, &format.VerifyOptions{Workers: 1})
 		return err
 	}},
 	{"verify one", func(ctx context.Context, m *format.Model) error {
-		_, err := m.Verify(ctx, format.WithWorkers(1), format.WithTensors(m.At(m.Len()-1).Name()))
+		_, err := m.Verify(ctx, &format.VerifyOptions{Workers: 1, Tensors: []string{m.At(m.Len() - 1).Name()}})
 		return err
 	}},
 	{"graph", func(_ context.Context, m *format.Model) error {

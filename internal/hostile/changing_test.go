@@ -83,7 +83,7 @@ func TestTwoFaces(t *testing.T) {
 					continue // the parser read it twice
 				}
 				defer m.Close()
-				if _, err := m.Verify(t.Context()); err != nil {
+				if _, err := m.Verify(t.Context(), nil); err != nil {
 					continue
 				}
 				got, err := show(m)
@@ -229,7 +229,7 @@ func (a *arena) structure(t *testing.T, m *format.Model, o *format.Options) {
 func (a *arena) use(t *testing.T, m *format.Model, r *rand.Rand) {
 	steps := []func(){
 		func() {
-			if _, err := m.Verify(t.Context()); err == nil {
+			if _, err := m.Verify(t.Context(), nil); err == nil {
 				a.verified++
 			}
 		},
@@ -285,7 +285,7 @@ func (a *arena) use(t *testing.T, m *format.Model, r *rand.Rand) {
 
 // afterward compares a verified model with its file.
 func (a *arena) afterward(t *testing.T, m *format.Model, adversary *adversary) {
-	if _, err := m.Verify(t.Context()); err != nil {
+	if _, err := m.Verify(t.Context(), nil); err != nil {
 		return
 	}
 	got, err := show(m)

@@ -67,9 +67,9 @@ func FuzzAgree(f *testing.F) {
 // agree compares models of the same bytes.
 func agree(t *testing.T, models []*format.Model) {
 	t.Helper()
-	_, first := models[0].Verify(t.Context(), format.WithWorkers(1))
+	_, first := models[0].Verify(t.Context(), &format.VerifyOptions{Workers: 1})
 	for i, m := range models {
-		_, err := m.Verify(t.Context(), format.WithWorkers(4))
+		_, err := m.Verify(t.Context(), &format.VerifyOptions{Workers: 4})
 		if errors.Is(err, format.ErrLimit) || errors.Is(first, format.ErrLimit) {
 			return
 		}

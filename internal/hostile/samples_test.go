@@ -194,7 +194,7 @@ func TestSamples(t *testing.T) {
 			o.Trusted = s.trust
 			m, err := format.Open(filepath.Join(dir, s.open), o)
 			expect.OK(t, err)
-			c, err := m.Verify(t.Context())
+			c, err := m.Verify(t.Context(), nil)
 			if err != nil || s.summed == strings.Contains(c.String(), "the data of") {
 				t.Errorf("%v: %v, %v", s, c, err)
 			}

@@ -264,6 +264,43 @@ func TestUses(t *testing.T) {
 	}
 }
 
+// TestVerifyTrusted: VerifyOptions.Trusted accepts the files of a model that was opened without a Trust, and refuses them if one
+// of them changes or is not signed.
+func TestVerifyTrusted(t *testing.T) {
+	for n, k := range kinds {
+		t.Run(k.name, func(t *testing.T) {
+			m := k.prepare(t)
+			untrusted := func(c *cell) *format.Model {
+				opened, err := format.Open(c.path(), &format.Options{Workers: 1})
+				expect.OK(t, err)
+				_, err = opened.Verify(t.Context(), nil) // opens all files
+				expect.OK(t, err)
+				return opened
+			}
+			for i, how := range []string{"intact", "changed", "not signed"} {
+				for _, change := range some(m.all, n+i) {
+					if !m.isUsed(change.file) || how == "not signed" && m.key != nil {
+						continue
+					}
+					c := m.cell(change, -1)
+					c.others = how == "not signed"
+					opened := untrusted(c)
+					if how == "changed" {
+						c.tamper()
+					}
+					_, err := opened.Verify(t.Context(), &format.VerifyOptions{Trusted: c.options().Trusted})
+					isRefused := m.refuses(t, fmt.Sprintf("%s, %v %s", k.name, change, how), change.file, err)
+					if isRefused != (how != "intact") {
+						t.Errorf("%s, %v %s: %v", k.name, change, how, err)
+					}
+					expect.OK(t, opened.Close())
+					c.restore()
+				}
+			}
+		})
+	}
+}
+
 // TestConvertFile: convert.File opens a model and copies it.
 func TestConvertFile(t *testing.T) {
 	for n, k := range kinds {

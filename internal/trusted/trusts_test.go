@@ -99,12 +99,21 @@ func TestTrusts(t *testing.T) {
 				}
 				m, err := open()
 				if m != nil {
-					_, err = m.Verify(t.Context())
+					_, err = m.Verify(t.Context(), nil)
 					m.Close()
 				}
 				if !errors.Is(err, want) {
 					t.Errorf("%s: %v, want %v", how, err, want)
 				}
+				o.Trusted = nil
+				m, err = open()
+				expect.OK(t, err)
+				_, err = m.Verify(t.Context(), &format.VerifyOptions{Trusted: tt.trust})
+				if !errors.Is(err, want) {
+					t.Errorf("%s, Verify of an open model: %v, want %v", how, err, want)
+				}
+				expect.OK(t, m.Close())
+				o.Trusted = tt.trust
 			}
 		})
 	}

@@ -370,7 +370,7 @@ var uses = []use{
 		text(see, "", fmt.Sprint(len(p.Tensors), encoded(p.Metadata), p.Part, p.Parts), err)
 	}},
 	{name: "Verify", api: []string{"format (*Model).Verify"}, run: func(m *format.Model, see see) {
-		_, err := m.Verify(context.Background())
+		_, err := m.Verify(context.Background(), nil)
 		see("", nil, err)
 	}},
 	{name: "CheckClaim", private: true, api: []string{"format (*Model).CheckClaim"}, run: func(m *format.Model, see see) {

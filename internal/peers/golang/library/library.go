@@ -37,7 +37,7 @@ func Weightmap(path string) (File, error) {
 		return File{}, err
 	}
 	return File{func() (all []Tensor, err error) {
-		_, err = m.Verify(context.Background())
+		_, err = m.Verify(context.Background(), nil)
 		for name, v := range m.Tensors() {
 			all = append(all, Tensor{Name: name, Size: v.Info().Size, Read: func() ([]byte, error) {
 				b, err := v.Bytes()

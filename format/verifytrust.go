@@ -1,0 +1,88 @@
+package format
+
+import (
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/source"
+	"github.com/weightmap/weightmap/internal/wire"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// authenticate asks VerifyOptions.Trusted what the files of the open model must be, and compares them with the digests
+// that it requires. It sets v.key if it requires a signature in the file, which is checked later.
+func (v *verification) authenticate() error {
+	if v.o.Trusted == nil {
+		return nil
+	}
+	m := v.m
+	t := &trusted{c: m.c, required: make(map[string][]driver.SignedDigest)}
+	if !m.isDir {
+		t.own = driver.UnverifiedFile{Name: m.c.nameOf(m.main), Size: m.main.Size(), Open: true}
+	}
+	err := t.ask(v.ctx, v.o.Trusted)
+	if err != nil {
+		return err
+	}
+	list, err := v.requiredFiles(t)
+	if err != nil {
+		return err
+	}
+	in := &hashing{ctx: v.ctx, o: &m.c.options, workers: v.workers(), progress: &v.Progress}
+	for _, f := range list {
+		err := in.compareOpen(f.region, f.digests, t.required)
+		if err != nil {
+			return inFile(err, f.region)
+		}
+	}
+	if t.key == nil {
+		return nil
+	}
+	v.key = t.key
+	return m.checkTrusted(t.key)
+}
+
+// requiredFile is a file of an open model with the digests that it must have. It has none if it has no name: then it
+// must be one of the files that are required.
+type requiredFile struct {
+	region  *source.Region
+	digests []driver.SignedDigest
+}
+
+// requiredFiles lists the files of the model that t requires digests of. It fails for a file that t does not cover.
+func (v *verification) requiredFiles(t *trusted) ([]requiredFile, error) {
+	var list []requiredFile
+	for i, f := range v.m.spaces.files {
+		name := f.name
+		if i == 0 {
+			name = t.own.Name
+		}
+		isDirectory := i == 0 && v.m.isDir
+		isNameless := name == "" && len(t.required) > 0
+		switch {
+		case isDirectory:
+			continue
+		case !isNameless && !t.covers(name):
+			return nil, &tensor.Error{Path: f.path(), Offset: -1, Err: errUnsigned}
+		case !isNameless && len(t.digests(name)) == 0:
+			continue // the signature in the file covers it
+		}
+		r, err := f.open()
+		if err != nil {
+			return nil, wire.Explain(err, v.m.desc.Name, f.path())
+		}
+		v.Expect(r.Size())
+		list = append(list, requiredFile{r, t.digests(name)})
+	}
+	return list, nil
+}
+
+// compareOpen compares a file of an open model with its digests. A file without any must be one of required.
+func (in *hashing) compareOpen(r *source.Region, digests []driver.SignedDigest, required map[string][]driver.SignedDigest) error {
+	if len(digests) == 0 {
+		return in.compareAny(r, required)
+	}
+	ranges, err := rangesOf(digests, r.Size())
+	if err != nil {
+		return err
+	}
+	return in.compareRanges(r, ranges)
+}
