@@ -63,3 +63,14 @@ func (s Stats) GoString() string { return s.String() }
 
 // LogValue implements slog.LogValuer like String.
 func (s Stats) LogValue() slog.Value { return slog.StringValue(s.String()) }
+
+// String describes the options, on one line.
+func (o VerifyOptions) String() string {
+	return oneline.Struct("VerifyOptions", "Tensors", o.Tensors, "Trusted", o.Trusted != nil, "Workers", o.Workers, "Progress", o.Progress != nil)
+}
+
+// GoString implements fmt.GoStringer like String.
+func (o VerifyOptions) GoString() string { return o.String() }
+
+// LogValue implements slog.LogValuer like String.
+func (o VerifyOptions) LogValue() slog.Value { return slog.StringValue(o.String()) }
