@@ -36,7 +36,7 @@
 // A model owns its mapping, and views are slices of it. View.Bytes and tensor.As return raw
 // slices, which are valid until Close. View.Use, ReadInto, ReadAt, Clone and tensor.Decode are guarded:
 // Close waits for them, and a file that is cut short meanwhile is ErrTruncated instead of a
-// crash. Model.Do guards code that uses raw slices of several tensors; Model.Pin keeps raw slices
+// crash. Model.Guard guards code that uses raw slices of several tensors; Model.Pin keeps raw slices
 // valid across Close. After Close every access to data returns ErrClosed. The garbage collector unmaps an
 // unreachable model, unless a raw slice was returned: then only Close does.
 //

@@ -165,7 +165,7 @@ func ExampleMetadata() {
 	fmt.Println(meta.Int64("epochs"))
 	fmt.Println(meta.Float64("rate"))
 	fmt.Println(meta.Strings("labels"))
-	fmt.Println(meta.String("rate"))
+	fmt.Println(meta.Text("rate"))
 	fmt.Println(meta.Int64("rate"))
 	_, err = meta.Int64("seed")
 	fmt.Println(errors.Is(err, format.ErrNotFound))
@@ -540,14 +540,14 @@ func ExampleModel_Part() {
 
 // Raw slices of several tensors under one guard: Close waits, and a file that is cut short is
 // ErrTruncated instead of a crash.
-func ExampleModel_Do() {
+func ExampleModel_Guard() {
 	m, err := format.OpenBytes(file("mag"), nil)
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer m.Close()
 	var sum int
-	err = m.Do(func() error {
+	err = m.Guard(func() error {
 		for _, v := range m.Tensors() {
 			b, err := v.Bytes()
 			if err != nil {

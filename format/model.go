@@ -158,7 +158,7 @@ func (m *Model) Tensors() iter.Seq2[string, tensor.View] {
 
 // within calls f, which may access the file, between Enter and Leave.
 func (m *Model) within(f func() error) error {
-	return m.explain(m.Do(f))
+	return m.explain(m.Guard(f))
 }
 
 // inside returns the result of f, which may access the file.
@@ -180,13 +180,13 @@ func (m *Model) guard(f func() error) error {
 	return err
 }
 
-// Do calls f and guards its use of raw slices of the model's tensors (View.Bytes, tensor.As). Close waits until
-// f returns. If f reads bytes that a file lost because it was cut short, f ends there and Do returns
-// ErrTruncated, which names the tensor. Calls of Do and View.Use nest; f must not call Close.
+// Guard calls f and guards its use of raw slices of the model's tensors (View.Bytes, tensor.As). Close waits until
+// f returns. If f reads bytes that a file lost because it was cut short, f ends there and Guard returns
+// ErrTruncated, which names the tensor. Calls of Guard and View.Use nest; f must not call Close.
 //
-// The guard covers the calling goroutine only: a goroutine that f starts must call Do itself, or a
+// The guard covers the calling goroutine only: a goroutine that f starts must call Guard itself, or a
 // fault in it ends the process. A system call with missing bytes as its argument returns EFAULT to f.
-func (m *Model) Do(f func() error) error {
+func (m *Model) Guard(f func() error) error {
 	m = m.opened()
 	if err := m.main.Enter(); err != nil {
 		return err
@@ -306,7 +306,7 @@ func (m *Model) NeedsKey() bool {
 // Prefetch asks the system to read the files ahead. It returns before they are read.
 func (m *Model) Prefetch() error {
 	m = m.opened()
-	if err := m.Do(m.spaces.openAll); err != nil {
+	if err := m.Guard(m.spaces.openAll); err != nil {
 		return err
 	}
 	return m.advise(memory.Prefetch)
@@ -325,7 +325,7 @@ func (m *Model) Evict() error {
 
 // advise applies an Advice to all files.
 func (m *Model) advise(a memory.Advice) error {
-	return m.Do(func() error {
+	return m.Guard(func() error {
 		for r := range m.regions() {
 			if _, err := r.Advise(a, 0, r.Size()); err != nil {
 				return err
@@ -342,7 +342,7 @@ func (m *Model) Pin() (unpin func(), err error) {
 	return m.main.Pin()
 }
 
-// Close makes further access return ErrClosed, waits for running calls such as View.Use, Do and Verify, and
+// Close makes further access return ErrClosed, waits for running calls such as View.Use, Guard and Verify, and
 // unmaps the file. A function that such a call runs must not call Close, which would wait for it
 // forever; the body of a loop over Tensors may. A second Close does nothing.
 func (m *Model) Close() error {
@@ -364,7 +364,7 @@ func (m *Model) RestoreNames(p *schema.Schema) error {
 	if restore == nil {
 		return nil
 	}
-	return m.Do(func() error {
+	return m.Guard(func() error {
 		restore(p)
 		return nil
 	})

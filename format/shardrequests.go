@@ -17,7 +17,7 @@ func ShardRequests(m *Model, rank, size int, rule func(name string) (axis int, i
 	if size < 1 || rank < 0 || rank >= size {
 		return nil, fmt.Errorf("%w: rank %d of a group of %d", ErrOption, rank, size)
 	}
-	if err := m.Do(func() error { return nil }); err != nil {
+	if err := m.Guard(func() error { return nil }); err != nil {
 		return nil, err
 	}
 	requests = make([]Request, 0, m.Len())

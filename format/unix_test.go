@@ -88,8 +88,8 @@ func TestCutShort(t *testing.T) {
 				return errMine
 			})
 		}, errMine, ""},
-		{"Do", func() error { return m.Do(func() error { total += sum(t1) + sum(t6); return nil }) }, tensor.ErrTruncated, `tensor "t6"`},
-		{"Do, of another file", func() error { return m.Do(func() error { total += sum(x2); return nil }) }, tensor.ErrTruncated, `tensor "x2"`},
+		{"Do", func() error { return m.Guard(func() error { total += sum(t1) + sum(t6); return nil }) }, tensor.ErrTruncated, `tensor "t6"`},
+		{"Do, of another file", func() error { return m.Guard(func() error { total += sum(x2); return nil }) }, tensor.ErrTruncated, `tensor "x2"`},
 		{"ReadInto", func() error { _, err := views["t4"].ReadInto(make([]byte, len(t1))); return err }, tensor.ErrTruncated, `tensor "t4"`},
 		{"ReadAt", func() error { _, err := views["x3"].ReadAt(make([]byte, 9), 7); return err }, tensor.ErrTruncated, `tensor "x3"`},
 		{"Clone", func() error { _, err := views["t7"].Clone(); return err }, tensor.ErrTruncated, `tensor "t7"`},
@@ -121,8 +121,8 @@ func TestCutShort(t *testing.T) {
 	other := cutModel(t, &toy{})
 	v, _ := other.Tensor("t6")
 	foreign, _ := v.Bytes()
-	err := other.Do(func() error {
-		return m.Do(func() error { total += sum(foreign); return nil })
+	err := other.Guard(func() error {
+		return m.Guard(func() error { total += sum(foreign); return nil })
 	})
 	wantToyError(t, "another model's fault", err, tensor.ErrTruncated, `tensor "t6"`)
 }
@@ -295,7 +295,7 @@ func TestNoDescriptorsKept(t *testing.T) {
 func TestDoCloses(t *testing.T) {
 	m := cutModel(t, &toy{})
 	closed := make(chan struct{})
-	err := m.Do(func() error {
+	err := m.Guard(func() error {
 		go func() {
 			m.Close()
 			close(closed)

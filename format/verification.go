@@ -22,7 +22,7 @@ func (m *Model) verify(ctx context.Context, o *VerifyOptions) (*Coverage, error)
 	m.c.trust.forget() // not what was read before
 	v := newVerification(m, ctx, o)
 	v.sweeper.off = m.infos.Load() != nil
-	if err := m.Do(v.run); err != nil {
+	if err := m.Guard(v.run); err != nil {
 		return nil, m.named(m.explain(err), "")
 	}
 	if v.isWhole() {

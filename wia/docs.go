@@ -24,7 +24,7 @@ type Doc struct {
 // Options.MaxMemory (ErrLimit); after Close it returns ErrClosed.
 func (f *File) Docs() ([]Doc, error) {
 	var d docs
-	err := f.Do(func() error {
+	err := f.Guard(func() error {
 		n, err := f.f.native()
 		if err != nil {
 			return err

@@ -64,7 +64,7 @@ func (f *File) Encrypted() bool { return f.f != nil && f.f.hdr.encryption > 0 }
 
 // External reports whether the data of a tensor is in an external file.
 func (f *File) External(name string) (external bool) {
-	_ = f.Do(func() error {
+	_ = f.Guard(func() error {
 		i, ok := f.f.index.Lookup(name)
 		external = ok && f.f.records[i].external >= 0
 		return nil

@@ -45,7 +45,7 @@ func predict(h *live.Handle, m *digits.Image) (a answer, err error) {
 	a.Generation = l.Generation()
 	// The engine runs in this goroutine, so Do can turn a page fault of a truncated file into an
 	// error.
-	err = l.Model().Do(func() (err error) {
+	err = l.Model().Guard(func() (err error) {
 		a.Probabilities, err = l.Value().(*network).Predict(m)
 		return err
 	})

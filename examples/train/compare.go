@@ -183,7 +183,7 @@ func predict(m *format.Model, n *net.Network, drawings []digits.Drawing, said []
 		group.Add(1)
 		go func() {
 			defer group.Done()
-			errs[worker] = m.Do(func() (err error) {
+			errs[worker] = m.Guard(func() (err error) {
 				for i := worker; i < len(drawings) && err == nil; i += len(errs) {
 					said[i], err = n.Predict(&drawings[i].Image)
 				}

@@ -83,7 +83,7 @@ func TestMetadataBeyondInt64(t *testing.T) {
 		if losesEntry(err) && (name == "mag" || name == "mobi") {
 			continue
 		}
-		if got, textErr := meta.String("k"); got != most || err != nil || textErr != nil {
+		if got, textErr := meta.Text("k"); got != most || err != nil || textErr != nil {
 			t.Errorf("%s: %q, %v, %v", name, got, err, textErr)
 		}
 	}
@@ -129,7 +129,7 @@ func TestMetadataJSON(t *testing.T) {
 	} {
 		for _, name := range []string{"mle", "wia"} {
 			meta, err := wrote(name, test.value)
-			switch got, _ := meta.String("k"); {
+			switch got, _ := meta.Text("k"); {
 			case test.want != "" && (err != nil || got != test.want):
 				t.Errorf("%s: %s is %s, %v, want %s", name, test.name, got, err, test.want)
 			case test.want == "" && !losesEntry(err):

@@ -44,7 +44,7 @@ import (
 func Tensors(ctx context.Context, m *format.Model, progress format.Progress) (sum [sha256.Size]byte, err error) {
 	r := &reader{ctx: cmp.Or(ctx, context.Background()), Progress: work.Progress{Report: progress}}
 	var views []tensor.View
-	err = m.Do(func() error {
+	err = m.Guard(func() error {
 		for _, v := range m.Tensors() {
 			views = append(views, v)
 			r.Expect(v.Size())

@@ -45,7 +45,7 @@ func From(m *format.Model) (*File, bool) {
 // []any. Writing a schema with these entries preserves the types. Values that do not
 // fit Options.MaxMemory are ErrLimit.
 func (f *File) Typed() (m schema.Metadata, err error) {
-	err = f.Do(func() (err error) {
+	err = f.Guard(func() (err error) {
 		if f.f != nil { // the model may be of another format
 			m, err = f.f.metadata(entry.typed)
 		}

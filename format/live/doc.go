@@ -65,7 +65,7 @@
 // of every process that has it mapped. If that may happen, set Private in Options.Open: each generation is
 // read into memory once and verified there. Without it:
 //
-//   - Guarded calls (Model.Do, View.Use and others, see package format) that need missing bytes return ErrTruncated.
+//   - Guarded calls (Model.Guard, View.Use and others, see package format) that need missing bytes return ErrTruncated.
 //     A raw slice used outside of Do ends the process.
 //   - Watch and Reload notice a change of size, modification time or ctime of the same file, on Linux, Android, macOS and
 //     iOS. They set Stats.Overwritten, call Options.Notify, and load the file again, verified like any other.

@@ -149,7 +149,7 @@ func (l *Lease) Intact() error {
 	return nil
 }
 
-// Do calls f with the model of the current generation inside Model.Do: the model stays mapped, and a file that
+// Do calls f with the model of the current generation inside Model.Guard: the model stays mapped, and a file that
 // is cut short is an error. f must not close the model.
 func (h *Handle) Do(f func(*format.Model) error) error {
 	l, err := h.Acquire()
@@ -158,5 +158,5 @@ func (h *Handle) Do(f func(*format.Model) error) error {
 	}
 	defer l.Release()
 	m := l.Model()
-	return m.Do(func() error { return f(m) })
+	return m.Guard(func() error { return f(m) })
 }

@@ -23,11 +23,11 @@ type Options struct {
 	// which leaves the others to requests.
 	Workers int
 	// Validate returns an error for a valid model that does not fit the program, such as one with other
-	// shapes. It is called inside Model.Do. It must not close the model, nor call Reload or Close of the Handle,
+	// shapes. It is called inside Model.Guard. It must not close the model, nor call Reload or Close of the Handle,
 	// which would wait for it.
 	Validate func(*format.Model) error
 	// Prepare builds what requests need of a generation, such as an engine or converted weights. Lease.Value
-	// returns it. If it has a method Close() error, that is called before the model is closed. Prepare is called inside Model.Do, after Validate and with the
+	// returns it. If it has a method Close() error, that is called before the model is closed. Prepare is called inside Model.Guard, after Validate and with the
 	// same restrictions, which hold for Close too. Goroutines that it starts are not guarded.
 	Prepare func(context.Context, *format.Model) (any, error)
 	// Warm decodes compressed tensors and reads every page before a generation becomes current, so that no

@@ -169,7 +169,7 @@ func (h *Handle) examine(ctx context.Context, g *generation) error {
 			return err
 		}
 	}
-	err := m.Do(func() (err error) {
+	err := m.Guard(func() (err error) {
 		if h.o.Validate != nil {
 			err = h.o.Validate(m)
 		}

@@ -13,7 +13,7 @@ import (
 
 // Metadata is the key-value pairs of a file, in file order.
 //
-// Int64, Float64, String and Strings convert the value of the first entry with a key, whatever type
+// Int64, Float64, Text and Strings convert the value of the first entry with a key, whatever type
 // the format gave it: safetensors and ONNX store strings only. A conversion is exact or
 // fails. Without the key the error wraps ErrNotFound; for a value that cannot be converted,
 // ErrUnsupported.

@@ -19,18 +19,19 @@ func (e Entry) GoString() string { return e.String() }
 // LogValue implements slog.LogValuer like String.
 func (e Entry) LogValue() slog.Value { return slog.StringValue(e.String()) }
 
-// Format implements fmt.Formatter: every verb prints the first entries on one line.
-func (m Metadata) Format(f fmt.State, _ rune) { oneline.Print(f, m.line()) }
-
-// LogValue implements slog.LogValuer like Format.
-func (m Metadata) LogValue() slog.Value { return slog.StringValue(m.line()) }
-
-func (m Metadata) line() string {
+// String describes the first entries and the number of entries, on one line.
+func (m Metadata) String() string {
 	if len(m) == 0 {
 		return "[]"
 	}
 	return oneline.List(m, Entry.String)
 }
+
+// GoString implements fmt.GoStringer like String.
+func (m Metadata) GoString() string { return m.String() }
+
+// LogValue implements slog.LogValuer like String.
+func (m Metadata) LogValue() slog.Value { return slog.StringValue(m.String()) }
 
 // shortValue describes a value of metadata or of an attribute.
 func shortValue(v any) string {
@@ -50,7 +51,7 @@ func shortValue(v any) string {
 
 // String describes how much the schema has, on one line.
 func (p Schema) String() string {
-	return oneline.Struct("Schema", "Tensors", oneline.Plain(oneline.List(p.Tensors, tensor.Info.String)), "Metadata", oneline.Plain(p.Metadata.line()),
+	return oneline.Struct("Schema", "Tensors", oneline.Plain(oneline.List(p.Tensors, tensor.Info.String)), "Metadata", oneline.Plain(p.Metadata.String()),
 		"Graph", p.Graph, "Native", p.Native, "Part", p.Part, "Parts", p.Parts)
 }
 

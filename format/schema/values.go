@@ -52,8 +52,8 @@ func (m Metadata) Float64(key string) (float64, error) {
 // digits returns the significant digits of an integer.
 func digits(text string) string { return strings.TrimLeft(text, "+-0") }
 
-// String returns the value of a key as a string: a string, or Entry.Text of any other value but null.
-func (m Metadata) String(key string) (string, error) {
+// Text returns the value of a key as a string: a string, or Entry.Text of any other value but null.
+func (m Metadata) Text(key string) (string, error) {
 	return read(m, key, "a string", func(e Entry) (string, bool) {
 		text, err := e.Text()
 		return text, err == nil && e.Value != nil

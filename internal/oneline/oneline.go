@@ -4,7 +4,6 @@ package oneline
 
 import (
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -15,9 +14,6 @@ const (
 	mostList = 200 // bytes of a list
 	mostLine = 400 // bytes of a line
 )
-
-// Print writes a line for any verb of package fmt.
-func Print(f fmt.State, line string) { _, _ = io.WriteString(f, line) } // a fmt.State does not fail
 
 // Secret stands for a key in Struct, which prints whether there is one.
 type Secret bool

@@ -293,11 +293,11 @@ var uses = []use{
 	{name: "Bytes", api: []string{"tensor (View).Bytes"}, inPlace: true, run: ofViews(tensor.View.Bytes)},
 	{name: "As", api: []string{"tensor As"}, inPlace: true, run: ofViews(asBytes)},
 	{name: "Use", api: []string{"tensor (View).Use"}, inPlace: true, run: ofViews(used)},
-	{name: "Do", api: []string{"format (*Model).Do"}, inPlace: true, run: func(m *format.Model, see see) {
+	{name: "Guard", api: []string{"format (*Model).Guard"}, inPlace: true, run: func(m *format.Model, see see) {
 		for i := range m.Len() {
 			v := m.At(i)
 			var b []byte
-			err := m.Do(func() (err error) {
+			err := m.Guard(func() (err error) {
 				b, err = v.Bytes()
 				return err
 			})

@@ -28,7 +28,7 @@ type Network struct {
 }
 
 // engine is a backend without goroutines: a prediction runs in the calling goroutine, so
-// format.Model.Do can catch a page fault. With goroutines, two operators can also deadlock (gomlx
+// format.Model.Guard can catch a page fault. With goroutines, two operators can also deadlock (gomlx
 // 0.26).
 var engine, errEngine = quietly(func() (backends.Backend, error) { return simplego.New("ops_sequential,parallelism=0") })
 

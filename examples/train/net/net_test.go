@@ -102,7 +102,7 @@ func TestNothingCopied(t *testing.T) {
 	}
 }
 
-// TestFault checks that a prediction inside Model.Do returns an error if the mapped file is
+// TestFault checks that a prediction inside Model.Guard returns an error if the mapped file is
 // truncated. That requires the engine to run in the calling goroutine.
 func TestFault(t *testing.T) {
 	path, m, w := trained(t)
@@ -114,7 +114,7 @@ func TestFault(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 3 {
-		err := m.Do(func() error { _, err := n.Predict(&image); return err })
+		err := m.Guard(func() error { _, err := n.Predict(&image); return err })
 		if !errors.Is(err, format.ErrTruncated) {
 			t.Errorf("got %v, want %v", err, format.ErrTruncated)
 		}
