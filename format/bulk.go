@@ -2,13 +2,11 @@ package format
 
 import (
 	"context"
-	"math"
 	"slices"
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/checksum"
-	"github.com/weightmap/weightmap/internal/memory"
-	"github.com/weightmap/weightmap/internal/source"
+	"github.com/weightmap/weightmap/internal/pass"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -28,13 +26,8 @@ import (
 // requests may hold anything.
 func (m *Model) Load(ctx context.Context, requests []Request, progress Progress) error {
 	m = m.opened()
-	b := bulk{newVerification(m, ctx, &VerifyOptions{Progress: progress, Workers: m.c.options.Workers})}
-	b.sweeper.off = m.infos.Load() != nil
-	defer func() {
-		for _, f := range b.files {
-			f.Close()
-		}
-	}()
+	b := bulk{verification: newVerification(m, ctx, &VerifyOptions{Progress: progress, Workers: m.c.options.Workers})}
+	defer b.pass.Close()
 	return m.within(func() error {
 		chunks, err := b.plan(requests)
 		if err != nil {
@@ -46,14 +39,14 @@ func (m *Model) Load(ctx context.Context, requests []Request, progress Progress)
 }
 
 // bulk is a call of Load. It uses the workers and guards of a verification.
-type bulk struct{ *verification }
+type bulk struct {
+	*verification
+	use pass.Pass // of tensors that are only brought into memory
+}
 
-// reopenOver is the number of bytes to read from which reopening a mapped file pays.
-const reopenOver = 1 << 20
-
-// plan returns the chunks of all requests, in the order of the files, and opens the files of which enough is read.
+// plan returns the chunks of all requests, in the order of the files.
 func (b *bulk) plan(requests []Request) (chunks []chunk, err error) {
-	read, total := make(map[*source.Region]int64), int64(0)
+	total := int64(0)
 	b.o.Workers = b.workers()
 	for k := range requests {
 		t, err := b.m.checkRequest(&requests[k])
@@ -62,30 +55,14 @@ func (b *bulk) plan(requests []Request) (chunks []chunk, err error) {
 		}
 		total += t.bytes
 		b.o.Workers = max(b.o.Workers, t.region.Parallel())
-		if t.resident() {
-			b.sweeper.off = true
-			read[t.region] = math.MinInt64 // its pages are to be mapped
-		} else if !t.whole {
-			read[t.region] += t.bytes
-		}
 		chunks = t.cut(chunks)
 	}
 	b.Expect(total)
-	b.files = make(map[*source.Region]*source.Region)
-	for r, n := range read {
-		if n < reopenOver || len(b.files) == mostReopened {
-			continue
-		}
-		if f, err := r.Reopen(); err == nil { // otherwise read the mapping
-			b.files[r] = f
-		}
-	}
+	b.pass.Fetch = fetchSize(b.m.c.options.Memory, b.workers())
+	b.use = pass.Pass{Context: b.ctx, Fetch: b.pass.Fetch, IsUse: true}
 	slices.SortFunc(chunks, func(x, y chunk) int { return x.compare(y.extent) })
 	return chunks, nil
 }
-
-// mostReopened is the maximum number of descriptors to use for a model of many files.
-const mostReopened = 64
 
 // run reads the chunks of a job.
 func (b *bulk) run(chunks []chunk, off, size int64) (err error) {
@@ -96,7 +73,11 @@ func (b *bulk) run(chunks []chunk, off, size int64) (err error) {
 	case len(chunks) == 1 && chunks[0].isDirect():
 		err = b.read(&chunks[0], nil)
 	default:
-		err = b.pieces(t.region, off, size, size, nil, func(data []byte) (err error) {
+		reads := &b.pass
+		if slices.ContainsFunc(chunks, func(p chunk) bool { return p.t.resident() }) {
+			reads = &b.use
+		}
+		err = reads.Pieces(pass.Range{File: t.region, Offset: off, Size: size, IsWhole: true}, func(data []byte) (err error) {
 			for i := 0; i < len(chunks) && err == nil; i++ {
 				p := &chunks[i]
 				t = p.t
@@ -185,12 +166,11 @@ func (b *bulk) readWhole(t *checkedRequest) error {
 
 // readDirect reads a chunk without gaps whose bytes need no conversion, from data if it is not nil.
 func (b *bulk) readDirect(p *chunk, data []byte) (err error) {
-	t, dst, step, want := p.t, p.t.Bytes[p.first:][:p.n], int64(maxJob), driver.Digest{}
+	t := p.t
+	dst := t.Bytes[p.first:][:p.n]
+	want := driver.Digest{}
 	if t.hashed {
 		want = b.tensorSum(t.i)
-	}
-	if b.inPlace(t.region) || t.hashed && t.region.InMemory() {
-		step = memory.PopulateStep // fits in a cache
 	}
 	sum := checksum.New(want.Kind)
 	done := func(piece []byte) error {
@@ -201,7 +181,7 @@ func (b *bulk) readDirect(p *chunk, data []byte) (err error) {
 	if data != nil {
 		err = done(dst[:copy(dst, data)])
 	} else {
-		err = b.pieces(t.region, p.off, p.size, step, dst, done)
+		err = b.pass.Read(dst, pass.Range{File: t.region, Offset: p.off}, done)
 	}
 	if err == nil && t.hashed {
 		if err = b.compareTensor(t.i, want, sum.Sum64(), t.off); err == nil {

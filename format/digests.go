@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/pass"
 	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/internal/work"
 	"github.com/weightmap/weightmap/tensor"
@@ -128,17 +129,20 @@ func (in *hashing) hashAll(r *source.Region, ranges []hashed) error {
 		}
 	}
 	r.Share()
+	reads := pass.Pass{Context: in.ctx, Fetch: fetchSize(in.o.Memory, workersOf(in.o.Workers))}
+	defer reads.Close()
 	return work.Each(in.ctx, len(ranges), in.workers, func(i int) error {
 		h := &ranges[i]
 		hashes := make([]hash.Hash, len(h.news))
 		for k, f := range h.news {
 			hashes[k] = f()
 		}
-		err := eachPiece(in.ctx, r, h.off, h.end, in.o, func(b []byte) {
+		err := reads.Pieces(pass.Range{File: r, Offset: h.off, Size: h.end - h.off, IsPrivate: true}, func(b []byte) error {
 			for _, to := range hashes {
 				to.Write(b)
 			}
 			p.Done(int64(len(b)), r.Path())
+			return nil
 		})
 		if err != nil {
 			return err
@@ -148,29 +152,6 @@ func (in *hashing) hashAll(r *source.Region, ranges []hashed) error {
 		}
 		return nil
 	})
-}
-
-// eachPiece calls f with consecutive pieces of a sealed file, in private memory.
-func eachPiece(ctx context.Context, r *source.Region, off, end int64, o *driver.Options, f func(b []byte)) error {
-	step := int64(source.PieceSize)
-	if r.IsReader() {
-		step = max(step, stepOf(o.Memory, workersOf(o.Workers)))
-	}
-	buf := buffer(min(step, end-off))
-	defer steps.Put(buf)
-	for at := off; at < end; {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		n := min(step-at%source.PieceSize, end-at)
-		b := (*buf)[:n]
-		if _, err := r.ReadAtContext(ctx, b, at); err != nil {
-			return err
-		}
-		f(b)
-		at += n
-	}
-	return ctx.Err()
 }
 
 // compareRanges hashes a sealed file and compares its ranges with their digests.

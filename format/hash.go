@@ -5,7 +5,7 @@ import (
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/checksum"
-	"github.com/weightmap/weightmap/internal/memory"
+	"github.com/weightmap/weightmap/internal/pass"
 	"github.com/weightmap/weightmap/internal/source"
 )
 
@@ -41,8 +41,8 @@ func (v *verification) hash(k driver.Kind, r *source.Region, off, size int64, pa
 		return 0, err
 	}
 	partSize := int64(partSize)
-	if !r.InMemory() {
-		partSize = max(partSize, v.step())
+	if r.IsReader() {
+		partSize = max(partSize, v.pass.Fetch)
 	}
 	if !wide || k == driver.XXH64 || size < 2*partSize {
 		return v.hashPart(k, r, off, size, part)
@@ -66,7 +66,7 @@ func (v *verification) hash(k driver.Kind, r *source.Region, off, size int64, pa
 // hashPart returns a checksum of a range of r.
 func (v *verification) hashPart(k driver.Kind, r *source.Region, off, size int64, part string) (uint64, error) {
 	sum := checksum.New(k)
-	err := v.pieces(r, off, size, memory.PopulateStep, nil, func(b []byte) error {
+	err := v.pass.Pieces(pass.Range{File: r, Offset: off, Size: size}, func(b []byte) error {
 		_, _ = sum.Write(b)
 		if part != "" {
 			v.Done(int64(len(b)), part)

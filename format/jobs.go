@@ -5,8 +5,6 @@ import (
 	"sync"
 
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/internal/memory"
-	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/internal/work"
 )
 
@@ -62,71 +60,12 @@ func (v *verification) eachJob(n int, at func(k int) extent, run func(j *job) er
 	return v.Each(len(jobs), func(i int) error { return run(&jobs[i]) })
 }
 
-// pieces calls f with consecutive pieces of a range of r, of at most step bytes: in dst if that is not nil, or else in
-// memory of r, or in a buffer that the next piece overwrites. From a reader the pieces are larger; those of a sealed file
-// end where its pieces do, so that each is read once.
-func (v *verification) pieces(r *source.Region, off, size, step int64, dst []byte, f func([]byte) error) error {
-	if !r.InMemory() {
-		step = max(step, v.step())
-	}
-	if dst == nil && !v.inPlace(r) {
-		buf := buffer(min(size, step))
-		defer steps.Put(buf)
-		dst = (*buf)[:min(size, step)]
-	}
-	for at, n := off, int64(0); at < off+size; at += n {
-		if err := v.ctx.Err(); err != nil {
-			return err
-		}
-		n = min(step, off+size-at)
-		if r.Sealed() && size > step && step >= source.PieceSize {
-			n = min(n, step-at%source.PieceSize)
-		}
-		var b []byte
-		var err error
-		if dst != nil {
-			b = dst[min(at-off, int64(len(dst))-n):][:n]
-			err = v.fetch(b, at, r)
-		} else {
-			if (at-off)%memory.PopulateStep == 0 {
-				r.Populate(at, min(max(n, memory.PopulateStep), off+size-at))
-			}
-			b = r.Bytes()[at:][:n]
-		}
-		if err == nil {
-			err = f(b)
-		}
-		if err != nil {
-			return err
-		}
-		v.used(r, at, n)
-	}
-	return v.ctx.Err()
-}
-
-// inPlace reports whether bytes of r are used where they are. Those of a sealed file are copied, and compared.
-func (v *verification) inPlace(r *source.Region) bool {
-	return r.InMemory() && v.files[r] == nil && !r.Sealed()
-}
-
-// fetch reads a range of r.
-func (v *verification) fetch(dst []byte, off int64, r *source.Region) (err error) {
-	if f := v.files[r]; f != nil {
-		_, err = f.ReadAt(dst, off)
-	} else {
-		_, err = r.ReadAtContext(v.ctx, dst, off)
-	}
-	return err
-}
-
 // readStep is the number of bytes read from a reader at a time. It is large since the reader may be
 // remote, or fetch parts concurrently.
 const readStep = 8 << 20
 
-// step returns readStep, or less if the memory limit requires it: a multiple of work.Step.
-func (v *verification) step() int64 { return stepOf(v.m.c.options.Memory, v.workers()) }
-
-func stepOf(memory *driver.Memory, workers int) int64 {
+// fetchSize returns readStep, or less if the memory limit requires it: a multiple of work.Step.
+func fetchSize(memory *driver.Memory, workers int) int64 {
 	left := memory.Left() / int64(2*workers)
 	return min(readStep, max(work.Step, left-left%work.Step))
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weightmap/weightmap/internal/pass"
 	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -156,9 +157,10 @@ func (v *verification) compareName(n *namedFile) error {
 		return nil
 	}
 	h := n.of(n.r.Size())
-	err := eachPiece(v.ctx, n.r, 0, n.r.Size(), &v.m.c.options, func(b []byte) {
+	err := v.pass.Pieces(pass.Range{File: n.r, Size: n.r.Size(), IsPrivate: true}, func(b []byte) error {
 		h.Write(b)
 		v.Done(int64(len(b)), n.shown)
+		return nil
 	})
 	if err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/internal/memory"
+	"github.com/weightmap/weightmap/internal/pass"
 	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/internal/work"
 	"github.com/weightmap/weightmap/tensor"
@@ -111,7 +111,7 @@ func (v *verification) unchanged() error {
 			continue // it has no tensor to verify
 		}
 		b := (*buf)[:p.size]
-		if _, err := r.ReadAtContext(v.ctx, b, p.off); err != nil {
+		if err := v.pass.Read(b, pass.Range{File: r, Offset: p.off}, nil); err != nil {
 			return err
 		}
 		if err := cmp.Or(p.check(b, r, v.m.desc.Name, tensor.ErrCorrupt), v.ctx.Err()); err != nil {
@@ -120,10 +120,6 @@ func (v *verification) unchanged() error {
 	}
 	return nil
 }
-
-// copyStep is the number of bytes of a mapping copied at a time, so that they stay in a cache. They are copied since
-// assembly with a stack frame, such as SHA-256, cannot be unwound after a fault.
-const copyStep = 4 << 10
 
 // Feed implements driver.Verification. It fails if bytes in or next to the range are not what Parse has read, so that another process cannot show one file to the parser and another to the check of a signature.
 func (v *verification) Feed(h io.Writer, n driver.Space, off, size int64, part string) error {
@@ -138,7 +134,6 @@ func (v *verification) Feed(h io.Writer, n driver.Space, off, size int64, part s
 		_, err := h.Write(b)
 		return err
 	}
-	private := make([]byte, copyStep)
 	parsed := v.m.spaces.structure.of(n)
 	for next, end := off, off+size; err == nil && off < end; off = next {
 		i, _ := slices.BinarySearchFunc(parsed, off-off%work.Step, func(p parsedRange, off int64) int { return cmp.Compare(p.off, off) })
@@ -147,13 +142,7 @@ func (v *verification) Feed(h io.Writer, n driver.Space, off, size int64, part s
 			next = min(end, parsed[0].off-parsed[0].off%work.Step)
 		}
 		if next > off {
-			err = v.pieces(r, off, next-off, memory.PopulateStep, nil, func(b []byte) (err error) {
-				for len(b) > 0 && err == nil {
-					n := copy(private, b)
-					err, b = write(private[:n]), b[n:]
-				}
-				return err
-			})
+			err = v.pass.Pieces(pass.Range{File: r, Offset: off, Size: next - off, IsPrivate: true}, write)
 		} else {
 			next = min(off-off%work.Step+work.Step, end)
 			err = v.feedParsed(parsed, r, off, next, write)
@@ -178,7 +167,7 @@ func (v *verification) feedParsed(parsed []parsedRange, r *source.Region, off, e
 	buf := steps.Get().(*[]byte)
 	defer steps.Put(buf)
 	b := (*buf)[:hi-lo]
-	err := v.fetch(b, lo, r)
+	err := v.pass.Read(b, pass.Range{File: r, Offset: lo}, nil)
 	for i := range parsed[:n] {
 		p := &parsed[i]
 		if err == nil && p.off >= lo { // otherwise it ends before

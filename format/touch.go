@@ -78,6 +78,7 @@ func (t *touch) hashes(i int) bool {
 // run verifies the checksums that cover tensor i.
 func (t *touch) run(i int) error {
 	v := newVerification(t.m, context.Background(), &VerifyOptions{})
+	v.pass.IsUse = true
 	if t.m.parsed.SumsOf == nil || v.tensorSum(i).Kind != driver.NoSum {
 		return v.verifyJob([]int{i}, t.m.extent(i))
 	}

@@ -341,6 +341,7 @@ func (m *Model) authenticate() error {
 	}
 	v := newVerification(m, o.Context, &VerifyOptions{Progress: o.Progress, Workers: o.Workers})
 	v.key = t.key
+	defer v.pass.Close()
 	return m.guard(func() error { return m.parsed.Authenticate(v) })
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/checksum"
+	"github.com/weightmap/weightmap/internal/pass"
 	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/internal/work"
 	"github.com/weightmap/weightmap/tensor"
@@ -21,7 +22,7 @@ const notLooked = "not verified"
 func (m *Model) verify(ctx context.Context, o *VerifyOptions) (*Coverage, error) {
 	m.c.trust.forget() // not what was read before
 	v := newVerification(m, ctx, o)
-	v.sweeper.off = m.infos.Load() != nil
+	defer v.pass.Close()
 	if err := m.Guard(v.run); err != nil {
 		return nil, m.named(m.explain(err), "")
 	}
@@ -35,7 +36,9 @@ func (m *Model) verify(ctx context.Context, o *VerifyOptions) (*Coverage, error)
 
 // examine calls f with a verification that reports no progress.
 func (m *Model) examine(ctx context.Context, f func(driver.Verification) error) error {
-	return m.within(func() error { return f(newVerification(m, ctx, &VerifyOptions{})) })
+	v := newVerification(m, ctx, &VerifyOptions{})
+	defer v.pass.Close()
+	return m.within(func() error { return f(v) })
 }
 
 // verification implements driver.Verification.
@@ -45,12 +48,11 @@ type verification struct {
 	o   *VerifyOptions
 	key crypto.PublicKey // that must have signed the file, nil for none
 	work.Progress
-	wanted []bool                            // by tensor; nil for all
-	limit  int64                             // of the size of jobs
-	busy   bool                              // there are enough jobs for all workers
-	files  map[*source.Region]*source.Region // reopened files, to read in place of their mappings
-	named  []driver.Space                    // files that are what their names say
-	sweeper
+	pass     pass.Pass
+	wanted   []bool         // by tensor; nil for all
+	limit    int64          // of the size of jobs
+	busy     bool           // there are enough jobs for all workers
+	named    []driver.Space // files that are what their names say
 	coverage Coverage
 }
 
@@ -58,7 +60,10 @@ var _ driver.Verification = (*verification)(nil)
 
 func newVerification(m *Model, ctx context.Context, o *VerifyOptions) *verification {
 	ctx = cmp.Or(ctx, context.Background())
-	return &verification{m: m, ctx: ctx, o: o, limit: maxJob, Progress: work.Progress{Report: o.Progress}}
+	v := &verification{m: m, ctx: ctx, o: o, limit: maxJob, Progress: work.Progress{Report: o.Progress}}
+	v.pass.Context = ctx
+	v.pass.Fetch = fetchSize(m.c.options.Memory, v.workers())
+	return v
 }
 
 func (v *verification) run() error {
@@ -149,9 +154,9 @@ func (v *verification) tensors(left []int) error {
 	slices.SortFunc(left, func(a, b int) int {
 		return cmp.Or(v.m.extent(a).compare(v.m.extent(b)), a-b)
 	})
-	v.limit = min(max(total/int64(v.workers()*16), minJob), maxJob)
-	if !v.m.main.InMemory() {
-		v.limit = v.step()
+	v.limit = min(max(total/int64(v.workers()*16), minJob), pass.PieceSize)
+	if v.m.main.IsReader() {
+		v.limit = v.pass.Fetch
 	}
 	at := func(k int) extent { return v.m.extent(left[k]) }
 	return v.eachJob(len(left), at, func(j *job) error { return v.verifyJob(left[j.from:j.to], j.extent) })
@@ -165,7 +170,7 @@ func (v *verification) verifyJob(which []int, e extent) error {
 	if !e.alone && e.size > 0 && e.size <= v.limit {
 		r, err := v.m.spaces.files[e.space].open()
 		if err == nil && e.size <= r.Size()-e.off {
-			return v.pieces(r, e.off, e.size, e.size, nil, func(b []byte) error {
+			return v.pass.Pieces(pass.Range{File: r, Offset: e.off, Size: e.size, IsWhole: true}, func(b []byte) error {
 				return v.each(which, e.off, b)
 			})
 		}

@@ -34,7 +34,7 @@ type VerifyOptions struct {
 // Verify computes every checksum of the file, checks that all data is present and that the structure did not
 // change since it was read, and returns which checksum covers what. Nil options work. With
 // VerifyOptions.Trusted the files must be as signed. Without it, a signature in the file must be one that the key in the
-// file made, if there is a key. If no tensor was requested before, the pages that Verify reads are evicted again.
+// file made, if there is a key. Verify reads files without mapping their pages.
 //
 // Files that caches name by their digests, and targets of links with such names, are hashed and compared too, unless
 // VerifyOptions.Tensors selects tensors: sha256-HEX (Ollama), and in a directory blobs 64 hex digits (SHA-256) or 40 (SHA-1 of a

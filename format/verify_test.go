@@ -21,6 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/schema"
+	"github.com/weightmap/weightmap/internal/checksum"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/internal/testhost"
@@ -297,11 +298,11 @@ func TestVerifySharedData(t *testing.T) {
 	}
 }
 
-// TestVerifySweeps: verification evicts the pages that it brought into memory, of large tensors,
-// of small ones and of other files, and none of a model that was used.
-func TestVerifySweeps(t *testing.T) {
+// TestVerifyMapsFewPages: verification reads large tensors, small ones and those of other files without mapping their pages,
+// and leaves the pages of a model that was used.
+func TestVerifyMapsFewPages(t *testing.T) {
 	testhost.NeedResident(t)
-	const most = 2 * sweepEvery
+	const most = 1 << 20
 	large := []driver.Tensor{u8("first", 0, 2<<20), u8("a", 8<<20, 24<<20), u8("b", 32<<20, 24<<20)}
 	var small, files []driver.Tensor
 	for i := range int64(560) {
@@ -332,14 +333,17 @@ func TestVerifySweeps(t *testing.T) {
 			m := openPath(t, filepath.Join(dir, "m.toy"), d)
 			before := int64(0)
 			if touched {
-				_, err := m.At(0).Digest()
-				expect.OK(t, err)
+				v := m.At(0)
+				expect.OK(t, v.Use(func(b []byte) error {
+					checksum.Of(driver.NoSum, b)
+					return nil
+				}))
 				before = m.Stats().Resident
 			}
 			_, err := m.verify(t.Context(), &VerifyOptions{})
 			expect.OK(t, err)
-			if now := m.Stats().Resident; touched != (now > most) || now < before {
-				t.Errorf("%s: %d bytes were resident before verification, %d are behind it", what, before, now)
+			if now := m.Stats().Resident; now < before || now > before+most || touched && before == 0 {
+				t.Errorf("%s: %d bytes were resident before verification, %d afterwards", what, before, now)
 			}
 		}
 	}

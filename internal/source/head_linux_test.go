@@ -138,7 +138,7 @@ func TestReopen(t *testing.T) {
 		expect.OK(t, err)
 		defer f.Close()
 		p := make([]byte, 1000)
-		if n, err := f.ReadAt(p, 77); n != len(p) || err != nil || !bytes.Equal(p, data[base+77:][:len(p)]) {
+		if n, err := f.ReadAtContext(t.Context(), p, 77); n != len(p) || err != nil || !bytes.Equal(p, data[base+77:][:len(p)]) {
 			t.Errorf("%d, %v", n, err)
 		}
 		expect.OK(t, errors.Join(os.Rename(path, path+".old"), os.WriteFile(path, data, 0o666)))
@@ -160,7 +160,7 @@ func TestReopenCutShort(t *testing.T) {
 	defer f.Close()
 	expect.OK(t, os.Truncate(path, 5000))
 	var e *tensor.Error
-	if n, err := f.ReadAt(make([]byte, 1000), 4500); n != 500 || !errors.Is(err, tensor.ErrTruncated) || !errors.As(err, &e) || e.Offset != 5000 {
+	if n, err := f.ReadAtContext(t.Context(), make([]byte, 1000), 4500); n != 500 || !errors.Is(err, tensor.ErrTruncated) || !errors.As(err, &e) || e.Offset != 5000 {
 		t.Errorf("%d, %v", n, err)
 	}
 	page := os.Getpagesize() // of the mapping, which shows zeros up to the end of the last page

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/weightmap/weightmap/internal/pass"
 	"golang.org/x/sys/unix"
 )
 
@@ -193,7 +194,7 @@ func unnamed(err error) error {
 // Reopen opens the file of a mapping by its name, for bulk reads on demand: pread(2) causes no page faults and does
 // not make the process larger. It fails if the name now refers to another file. The mapping prevents the inode
 // number from being reused.
-func (r *Region) Reopen() (*Region, error) {
+func (r *Region) Reopen() (pass.Reopened, error) {
 	if r.ra == nil {
 		return nil, errors.ErrUnsupported
 	}

@@ -8,13 +8,15 @@ import (
 	"math"
 	"os"
 	"time"
+
+	"github.com/weightmap/weightmap/internal/pass"
 )
 
 // NoWait is 0: these systems do not need or have such a flag.
 const NoWait = 0
 
 // Reopen is not supported.
-func (r *Region) Reopen() (*Region, error) { return nil, errors.ErrUnsupported }
+func (r *Region) Reopen() (pass.Reopened, error) { return nil, errors.ErrUnsupported }
 
 // descriptor is not used: files are not parsed through a descriptor.
 type descriptor int

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
 
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/wire"
@@ -131,19 +130,6 @@ func (r *Region) fetch(ctx context.Context, p []byte, off int64) (n int, err err
 		err = fmt.Errorf("%w: the source ends before its size", tensor.ErrTruncated)
 	}
 	return n, err
-}
-
-// populateOver is the size below which Populate does nothing, since a page fault maps as much.
-const populateOver = 64 << 10
-
-// Populate maps a range of the window, and reads it if it is not in memory, with a system call: a page fault would
-// occupy a processor while the disk reads. It is a hint. Call it between Enter and Leave. It does nothing for
-// heap memory and readers, nor on systems other than Linux and Android.
-func (r *Region) Populate(off, n int64) {
-	if r.ra != nil && n >= populateOver {
-		populate(r.mem, r.skip+int(off), r.skip+int(off+n))
-		runtime.Gosched() // a short system call keeps its processor and would delay timers
-	}
 }
 
 // Check returns the error of Slice for an invalid range.

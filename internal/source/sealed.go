@@ -9,10 +9,11 @@ import (
 	"sync/atomic"
 
 	"github.com/weightmap/weightmap/internal/fault"
+	"github.com/weightmap/weightmap/internal/pass"
 )
 
 // PieceSize is the number of bytes that a sealed region compares at once.
-const PieceSize = 256 << 10
+const PieceSize = pass.PieceSize
 
 // Sealer seals the regions of one model. A sealed region keeps a hash of each piece as it was read
 // first, or as a signature says, and compares every piece that it reads later, in private memory.

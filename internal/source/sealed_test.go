@@ -384,7 +384,7 @@ func TestSealReopened(t *testing.T) {
 	expect.OK(t, err)
 	defer again.Close()
 	overwriteAt(t, path, []byte{^data[7]}, 7)
-	if _, err := again.ReadAt(make([]byte, PieceSize), 0); !errors.Is(err, errForged) {
+	if _, err := again.ReadAtContext(t.Context(), make([]byte, PieceSize), 0); !errors.Is(err, errForged) {
 		t.Error(err)
 	}
 }

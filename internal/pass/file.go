@@ -1,0 +1,43 @@
+package pass
+
+import "context"
+
+// File is a file, memory or a reader whose ranges a Pass reads. Its methods are safe for concurrent use. The caller keeps it
+// open during the pass.
+type File interface {
+	// Memory returns all bytes, to be used in place. It is nil for a file that is read, and for one whose copies are compared
+	// with what was signed.
+	Memory() []byte
+	// ReadAtContext fills p from an offset. It fails if it cannot.
+	ReadAtContext(ctx context.Context, p []byte, off int64) (int, error)
+	// Mapping returns the mapping that Memory, or ReadAtContext, reads. It is nil for other memory and for readers.
+	Mapping() Mapping
+	// Kind returns how the file is best read.
+	Kind() Kind
+}
+
+// Mapping is the mapping of a file.
+type Mapping interface {
+	// Size returns the number of bytes.
+	Size() int64
+	// Touched reports how many of some pages of a range, among them the first and the last one, are mapped in the process.
+	Touched(off, size int64) (touched, of int)
+	// Populate maps the pages of a range. It is a hint.
+	Populate(off, size int64)
+	// Reopen opens the file again, to be read and not mapped.
+	Reopen() (Reopened, error)
+}
+
+// Reopened is a file that was mapped and is read.
+type Reopened interface {
+	File
+	Close() error
+}
+
+// Kind says how a file is best read.
+type Kind struct {
+	// IsReader means that the file has to be fetched: each read is a request, which may take long.
+	IsReader bool
+	// Align, if not 0, is the distance between offsets at which pieces of the file should end.
+	Align int64
+}
