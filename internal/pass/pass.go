@@ -28,7 +28,7 @@ type Pass struct {
 	// IsUse means that the bytes are used in place after the pass, so that it maps their pages.
 	IsUse bool
 
-	mu    sync.Mutex
+	mu     sync.Mutex
 	mapped int64            // bytes of ranges of mappings
 	files  map[File]*opened // at most mostOpen
 }
