@@ -34,7 +34,7 @@ func (m *Model) about(name string, off int64, err error) *tensor.Error {
 
 func tensorField(name string) string { return fmt.Sprintf("tensor %q", name) }
 
-// named adds a tensor to an error that lacks it: the one at its offset of the model's own file, or else the one with
+// named adds a tensor to an error that lacks it: the one at its offset of its file, or else the one with
 // the given name, if any.
 func (m *Model) named(err error, name string) error {
 	err = m.asSigned(err)
@@ -46,13 +46,23 @@ func (m *Model) named(err error, name string) error {
 	if e, ok := err.(*tensor.Error); ok {
 		c = *e
 	}
-	if c.Offset >= 0 && c.Path == m.path {
-		c.Field = m.fieldAt(0, c.Offset)
+	if c.Offset >= 0 {
+		c.Field = m.fieldIn(c.Path, c.Offset)
 	}
 	if c.Field == "" && name != "" {
 		c.Field = tensorField(name)
 	}
 	return &c
+}
+
+// fieldIn names the tensor whose bytes contain an offset of the file at a path, or returns "".
+func (m *Model) fieldIn(path string, off int64) string {
+	for _, f := range m.spaces.files {
+		if f.path() == path {
+			return m.fieldAt(f.number, off)
+		}
+	}
+	return ""
 }
 
 // fieldAt names the tensor whose bytes contain an offset of a space, or returns "".

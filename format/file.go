@@ -10,6 +10,7 @@ import (
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/memory"
+	"github.com/weightmap/weightmap/internal/pass"
 	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
@@ -141,8 +142,12 @@ func (f *file) Expose(info *tensor.Info, b []byte) error {
 			return err
 		}
 	}
-	if err := f.main.Expose(); err != nil || f.number == 0 {
+	if err := f.main.Expose(); err != nil {
 		return err
+	}
+	f.markUsed(r, b)
+	if f.number == 0 {
+		return nil
 	}
 	return r.Expose()
 }
@@ -150,10 +155,18 @@ func (f *file) Expose(info *tensor.Info, b []byte) error {
 // Show implements memory.Owner. It finds the place of b by its address, which no description can get wrong.
 func (f *file) Show(b []byte) error {
 	r := f.region.Load()
+	f.markUsed(r, b)
 	if !r.Sealed() {
 		return nil
 	}
 	return r.Show(r.FaultOffset(memory.Address(b)), int64(len(b)))
+}
+
+// markUsed says that b, memory of r, is used in place.
+func (f *file) markUsed(r *source.Region, b []byte) {
+	if r.Mapped() && r.Holds(memory.Address(b)) {
+		r.MarkUsed(r.FaultOffset(memory.Address(b)), int64(len(b)))
+	}
 }
 
 // Load implements memory.Owner. It returns the bytes of a tensor, or of a part of a tensor behind a reader. It keeps
@@ -185,26 +198,30 @@ func (m *Model) decoded(i int, keep bool) ([]byte, error) {
 	})
 }
 
-// Ranged implements memory.Owner: parts of tensors that are not in memory can be read, and copies of those that are compared
-// must be.
-func (f *file) Ranged(info *tensor.Info) bool {
-	if r := f.region.Load(); r.InMemory() && !r.Sealed() || info.Compression != "" {
-		return false
+// File implements memory.Owner.
+func (f *file) File(info *tensor.Info) (pass.File, int64) {
+	r := f.region.Load()
+	if r == nil || info.Offset < 0 || info.Compression != "" {
+		return nil, 0
 	}
-	i, _ := f.index.Lookup(info.Name)
-	return !f.index.Loaded(i)
-}
-
-// ReadAt implements memory.Owner.
-func (f *file) ReadAt(ctx context.Context, info *tensor.Info, p []byte, off int64) error {
-	_, err := f.region.Load().ReadAtContext(ctx, p, info.Offset+off)
-	return err
+	if f.parsed.Load != nil {
+		i, _ := f.index.Lookup(info.Name)
+		if f.index.Loaded(i) {
+			return nil, 0
+		}
+	}
+	return r, info.Offset
 }
 
 // Explain implements memory.Owner.
 func (f *file) Explain(info *tensor.Info, err error) error {
-	if err == nil || errors.As(err, new(*tensor.Error)) {
-		return wire.Explain(err, f.desc.Name, f.path())
+	var e *tensor.Error
+	if err == nil || errors.As(err, &e) {
+		err = wire.Explain(err, f.desc.Name, f.path())
+		if e != nil && e.Field == "" && e.Offset >= 0 {
+			err = f.named(err, info.Name)
+		}
+		return err
 	}
 	return &tensor.Error{Format: f.desc.Name, Path: f.path(), Field: tensorField(info.Name), Offset: info.Offset, Err: err}
 }
@@ -225,10 +242,13 @@ func (l unlisted) Enter(info *tensor.Info) error {
 	return err
 }
 
-// Ranged implements memory.Owner.
-func (l unlisted) Ranged(*tensor.Info) bool {
+// File implements memory.Owner.
+func (l unlisted) File(info *tensor.Info) (pass.File, int64) {
 	r := l.region.Load()
-	return r != nil && !r.InMemory()
+	if r == nil {
+		return nil, 0
+	}
+	return r, info.Offset
 }
 
 // Load implements memory.Owner.

@@ -491,7 +491,7 @@ func TestTouchTransient(t *testing.T) {
 	r.broken.Store(true)
 	for range 2 {
 		_, err := m.At(0).Bytes()
-		wantToyError(t, "a broken reader", err, errMine, "")
+		wantToyError(t, "a broken reader", err, errMine, `tensor "a"`)
 	}
 	r.broken.Store(false)
 	if got := bytesOf(t, m, "a"); got != fmt.Sprint(ramp(8)) {

@@ -22,7 +22,7 @@ import (
 // that can be decoded. Any other T must be one that As accepts for the dtype; Decode then
 // returns the stored values. Errors: ErrDType, ErrQuantization, ErrTruncated, ErrClosed.
 func Decode[T Elem](dst []T, v View) ([]T, error) {
-	err := v.whole(func(p parts) error {
+	err := v.whole(func(r reading) error {
 		// Allocate only now: the size that a compressed tensor declares is verified
 		// by now.
 		info := v.ref().Info()
@@ -34,7 +34,7 @@ func Decode[T Elem](dst []T, v View) ([]T, error) {
 			return v.explain(fmt.Errorf("%w: %d elements are more than this platform can address", ErrLimit, n))
 		}
 		dst = slices.Grow(dst[:0], int(n))[:n]
-		return v.explain(decodeAll(dst, v, p))
+		return v.explain(decodeAll(dst, v, r))
 	})
 	if err != nil {
 		return nil, err
@@ -42,36 +42,39 @@ func Decode[T Elem](dst []T, v View) ([]T, error) {
 	return dst, nil
 }
 
+// workerPart is the number of bytes of a tensor that one goroutine decodes at a time.
+const workerPart = 1 << 20
+
 // decodeAll decodes all elements.
-func decodeAll[T Elem](dst []T, v View, p parts) error {
-	each, _, _ := p.info.span(0, len(dst), p.step)
-	stream := vector.Streams(len(dst), p.info.DType.Size())
-	if p.pages == nil || each == len(dst) {
-		return decodeParts(dst, p, 0, stream)
+func decodeAll[T Elem](dst []T, v View, r reading) error {
+	elems, bytes := r.info.block()
+	each := int(max(workerPart/bytes, 1) * elems)
+	stream := vector.Streams(len(dst), r.info.DType.Size())
+	model, ok := v.ref().Owner().(memory.Advisor)
+	if !ok || each >= len(dst) {
+		return decodeFrom(dst, r, 0, stream)
 	}
-	return work.Each(context.Background(), (len(dst)+each-1)/each, p.pages.Workers(), func(i int) error {
+	return work.Each(r.ctx, (len(dst)+each-1)/each, model.Workers(), func(i int) error {
 		from := i * each
-		return v.guard(p.data, func() error { return decodeParts(dst[from:min(from+each, len(dst))], p, int64(from), stream) })
+		return decodeFrom(dst[from:min(from+each, len(dst))], r, int64(from), stream)
 	})
 }
 
-// decodeParts decodes the elements from first on. With stream set, the output bypasses the caches.
-func decodeParts[T Elem](dst []T, p parts, first int64, stream bool) error {
-	if p.data == nil && memory.LittleEndian && viewable[T](p.info.DType) {
-		return p.copy(memory.BytesOf(dst), first*p.info.DType.Size())
+// decodeFrom decodes the elements from first on. With stream set, the output bypasses the caches.
+func decodeFrom[T Elem](dst []T, r reading, first int64, stream bool) error {
+	if r.file != nil && memory.LittleEndian && viewable[T](r.info.DType) {
+		return r.copy(memory.BytesOf(dst), first*r.info.DType.Size())
 	}
-	for len(dst) > 0 {
-		n, off, size := p.info.span(first, len(dst), p.step)
-		b, err := p.bytes(off, size)
-		if err != nil {
-			return err
-		}
-		if err := decodeElements(dst[:n], p.info, b, first, stream); err != nil {
-			return err
-		}
-		dst, first = dst[n:], first+int64(n)
-	}
-	return nil
+	elems, bytes := r.info.block()
+	from := first / elems
+	end := (first + int64(len(dst)) + elems - 1) / elems
+	return r.pieces(from*bytes, (end-from)*bytes, bytes, func(b []byte) error {
+		n := min(int64(len(dst)), int64(len(b))/bytes*elems-first%elems)
+		err := decodeElements(dst[:n], r.info, b, first, stream)
+		dst = dst[n:]
+		first += n
+		return err
+	})
 }
 
 // DecodeAt decodes len(dst) elements of the tensor into dst, starting at element first in
@@ -88,17 +91,7 @@ func DecodeAt[T Elem](dst []T, v View, first int64) error {
 		return v.refusal(fmt.Errorf("%w: %d elements from %d on of %d", ErrShape, len(dst), first, n))
 	}
 	stream := vector.Streams(len(dst), info.DType.Size())
-	return v.access(context.Background(), func(p parts) error { return v.explain(decodeParts(dst, p, first, stream)) })
-}
-
-// span returns the next part of n elements from first on to read, of about step bytes and at
-// least a block: the number of its elements, and its bytes, which begin with a block. The first span
-// is the largest.
-func (i *Info) span(first int64, n int, step int64) (count int, off, size int64) {
-	elems, bytes := i.block()
-	from := first / elems
-	end := min(first+int64(n), (from+max(step/bytes, 1))*elems)
-	return int(end - first), from * bytes, ((end+elems-1)/elems - from) * bytes
+	return v.access(context.Background(), func(r reading) error { return v.explain(decodeFrom(dst, r, first, stream)) })
 }
 
 // block returns the number of elements and bytes of a block; without an Encoding that is one

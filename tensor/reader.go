@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/weightmap/weightmap/internal/memory"
+	"github.com/weightmap/weightmap/internal/pass"
 )
 
 // FromReaderAt returns a view of a tensor whose little-endian bytes r returns from offset 0 on. It uses the fields Name,
@@ -52,29 +53,36 @@ type contextReaderAt interface {
 	ReadAtContext(ctx context.Context, p []byte, off int64) (int, error)
 }
 
-// Ranged implements memory.Owner.
-func (*behindReader) Ranged(*Info) bool { return true }
+// File implements memory.Owner.
+func (o *behindReader) File(info *Info) (pass.File, int64) { return o, info.Offset }
 
-// ReadAt implements memory.Owner.
-func (o *behindReader) ReadAt(ctx context.Context, info *Info, p []byte, off int64) error {
+// Memory implements pass.File.
+func (*behindReader) Memory() []byte { return nil }
+
+// Mapping implements pass.File.
+func (*behindReader) Mapping() pass.Mapping { return nil }
+
+// Kind implements pass.File.
+func (*behindReader) Kind() pass.Kind { return pass.Kind{IsReader: true} }
+
+// ReadAtContext implements pass.File.
+func (o *behindReader) ReadAtContext(ctx context.Context, p []byte, off int64) (n int, err error) {
 	if len(p) == 0 {
-		return nil
+		return 0, nil
 	}
-	var n int
-	var err error
 	c, ok := o.r.(contextReaderAt)
 	if ok {
-		n, err = c.ReadAtContext(ctx, p, info.Offset+off)
+		n, err = c.ReadAtContext(ctx, p, off)
 	} else {
-		n, err = o.r.ReadAt(p, info.Offset+off)
+		n, err = o.r.ReadAt(p, off)
 	}
 	switch {
 	case n >= len(p):
-		return nil
+		return len(p), nil
 	case err == nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
-		return fmt.Errorf("%w: the reader has %d of %d bytes at %d", ErrTruncated, n, len(p), info.Offset+off)
+		err = fmt.Errorf("%w: the reader has %d of %d bytes at %d", ErrTruncated, n, len(p), off)
 	}
-	return err
+	return n, err
 }
 
 // Load implements memory.Owner. It reads the last byte before it allocates: the size may be that of a hostile header.
@@ -84,12 +92,12 @@ func (o *behindReader) Load(info *Info) ([]byte, error) {
 	}
 	if info.Size > probeOver {
 		var last [1]byte
-		if err := o.ReadAt(context.Background(), info, last[:], info.Size-1); err != nil {
+		if _, err := o.ReadAtContext(context.Background(), last[:], info.Offset+info.Size-1); err != nil {
 			return nil, err
 		}
 	}
 	b := memory.Aligned(int(info.Size))
-	if err := o.ReadAt(context.Background(), info, b, 0); err != nil {
+	if _, err := o.ReadAtContext(context.Background(), b, info.Offset); err != nil {
 		return nil, err
 	}
 	return b, nil

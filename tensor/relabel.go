@@ -1,10 +1,10 @@
 package tensor
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/weightmap/weightmap/internal/memory"
+	"github.com/weightmap/weightmap/internal/pass"
 )
 
 // WithInfo returns a view of the same bytes under another name, shape, type or quantization: the fields Name, DType,
@@ -66,14 +66,11 @@ func (o *relabeled) base(info *Info) *Info {
 
 func (o *relabeled) Enter(info *Info) error            { return o.Owner.Enter(o.base(info)) }
 func (o *relabeled) Expose(info *Info, b []byte) error { return o.Owner.Expose(o.base(info), b) }
-func (o *relabeled) Ranged(info *Info) bool            { return o.Owner.Ranged(o.base(info)) }
 func (o *relabeled) Explain(info *Info, err error) error {
 	return o.Owner.Explain(o.base(info), err)
 }
 
-func (o *relabeled) ReadAt(ctx context.Context, info *Info, p []byte, off int64) error {
-	return o.Owner.ReadAt(ctx, o.base(info), p, off)
-}
+func (o *relabeled) File(info *Info) (pass.File, int64) { return o.Owner.File(o.base(info)) }
 
 // Load copies memory that is not aligned for the new dtype. The owner would cache the copy as that of the whole tensor,
 // which this may be a part of.

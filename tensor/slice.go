@@ -59,7 +59,7 @@ func (v View) Slice(ranges ...Range) (View, error) {
 	info.Size = runs.Count * runs.Bytes
 	info.Stored = info.Size
 	info.Quant = sliceQuant(info.Quant, whole.Shape, sel)
-	if runs.Count > 1 || !viewed(r) && (data != nil || !r.Owner().Ranged(whole)) {
+	if runs.Count > 1 || !viewed(r) && (data != nil || !isInFile(r)) {
 		return v.gather(&info, runs)
 	}
 	if data == nil || info.Offset >= 0 {
@@ -69,6 +69,12 @@ func (v View) Slice(ranges ...Range) (View, error) {
 		data = data[runs.At(0):][:info.Size]
 	}
 	return View(memory.New(&info, r.Owner(), data)), nil
+}
+
+// isInFile reports whether the bytes are read from a file.
+func isInFile(r *memory.Ref[Info]) bool {
+	f, _ := r.Owner().File(r.Info())
+	return f != nil
 }
 
 // runsOf returns where the selected elements are. Blocks along the innermost axis are indivisible.
@@ -121,19 +127,15 @@ func (v View) gather(info *Info, runs memory.Runs) (View, error) {
 		return v.failed(fmt.Errorf("%w: %d bytes are more than this platform can address", ErrLimit, info.Size))
 	}
 	var out []byte
-	err := v.access(context.Background(), func(p parts) error {
-		if p.data == nil && info.Size > probeOver {
-			if err := p.copy(make([]byte, 1), runs.At(runs.Count-1)+runs.Bytes-runs.Unit); err != nil {
+	err := v.access(context.Background(), func(r reading) error {
+		if r.file != nil && r.file.Memory() == nil && info.Size > probeOver {
+			err := r.copy(make([]byte, 1), runs.At(runs.Count-1)+runs.Bytes-runs.Unit)
+			if err != nil {
 				return err
 			}
 		}
 		out = memory.Aligned(int(info.Size))
-		for k := range runs.Count {
-			if err := p.copy(out[k*runs.Bytes:][:runs.Bytes], runs.At(k)); err != nil {
-				return err
-			}
-		}
-		return nil
+		return r.gather(out, &runs)
 	})
 	if err != nil {
 		return v.failed(err)

@@ -199,9 +199,6 @@ func (v View) ReadInto(dst []byte) (int, error) {
 	return v.ReadIntoContext(context.Background(), dst)
 }
 
-// readStep is the number of bytes to read at a time: remote readers need large reads.
-const readStep = 32 << 20
-
 // ReadIntoContext is like ReadInto but stops with the context's error when the context is
 // done. It cancels a running read of an io.ReaderAt that has a method ReadAtContext, as
 // those of package format/remote have, and waits for that of any other.
@@ -211,9 +208,7 @@ func (v View) ReadIntoContext(ctx context.Context, dst []byte) (int, error) {
 		return 0, v.explain(fmt.Errorf("%w: buffer of %d bytes for %d", ErrShape, len(dst), size))
 	}
 	ctx = cmp.Or(ctx, context.Background())
-	err := v.access(ctx, func(p parts) error {
-		return cmp.Or(p.copy(dst[:size], 0), ctx.Err())
-	})
+	err := v.access(ctx, func(r reading) error { return r.copy(dst[:size], 0) })
 	if err != nil {
 		return 0, err
 	}
@@ -233,7 +228,7 @@ func (v View) ReadAt(p []byte, off int64) (int, error) {
 	if len(p) == 0 {
 		return 0, cmp.Or(v.refusal(nil), eof)
 	}
-	if err := v.access(context.Background(), func(all parts) error { return all.copy(p, off) }); err != nil {
+	if err := v.access(context.Background(), func(r reading) error { return r.copy(p, off) }); err != nil {
 		return 0, err
 	}
 	return len(p), eof
@@ -250,16 +245,11 @@ func (v View) Clone() (View, error) {
 func (v View) Digest() (uint64, error) {
 	var d xxhash.Digest
 	d.Reset()
-	err := v.whole(func(p parts) error {
-		size := v.Info().Size
-		for off := int64(0); off < size; off += p.step {
-			part, err := p.bytes(off, min(p.step, size-off))
-			if err != nil {
-				return err
-			}
-			_, _ = d.Write(part)
-		}
-		return nil
+	err := v.whole(func(r reading) error {
+		return r.pieces(0, v.Info().Size, 0, func(b []byte) error {
+			_, _ = d.Write(b)
+			return nil
+		})
 	})
 	if err != nil {
 		return 0, err

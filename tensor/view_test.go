@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/memory"
+	"github.com/weightmap/weightmap/internal/pass"
 	"github.com/weightmap/weightmap/internal/vector"
 )
 
@@ -63,18 +64,28 @@ func (o *owner) Load(*Info) ([]byte, error) {
 	return o.loaded, o.loadErr
 }
 
-func (o *owner) Ranged(*Info) bool { return o.ranged }
+func (o *owner) File(info *Info) (pass.File, int64) {
+	if !o.ranged {
+		return nil, 0
+	}
+	return o, 0
+}
 
-func (o *owner) ReadAt(_ context.Context, _ *Info, p []byte, off int64) error {
+func (*owner) Memory() []byte { return nil }
+
+func (*owner) Mapping() pass.Mapping { return nil }
+
+func (*owner) Kind() pass.Kind { return pass.Kind{IsReader: true} }
+
+func (o *owner) ReadAtContext(_ context.Context, p []byte, off int64) (int, error) {
 	if o.loadErr != nil {
-		return o.loadErr
+		return 0, o.loadErr
 	}
 	o.reads = append(o.reads, Range{off, off + int64(len(p))})
 	if off+int64(len(p)) > int64(len(o.mem)) {
-		return io.ErrUnexpectedEOF
+		return 0, io.ErrUnexpectedEOF
 	}
-	copy(p, o.mem[off:])
-	return nil
+	return copy(p, o.mem[off:]), nil
 }
 
 func (o *owner) Holds(uintptr) bool { return false }
@@ -400,7 +411,7 @@ func TestViewReadAt(t *testing.T) {
 
 // TestReadIntoContext stops between steps, and reads a range at a time.
 func TestReadIntoContext(t *testing.T) {
-	const size = 2*readStep + 5
+	const size = 2*pass.FetchSize + 5
 	o := &owner{ranged: true}
 	v := newView(&Info{Name: "w", DType: Uint8, Shape: Shape{size}, Size: size}, o, nil)
 	o.mem = at(size, 0)
@@ -408,7 +419,7 @@ func TestReadIntoContext(t *testing.T) {
 	if n, err := v.ReadIntoContext(context.Background(), dst); n != size || err != nil || !bytes.Equal(dst, o.mem) {
 		t.Errorf("%d, %v", n, err)
 	}
-	equal(t, "", []Range{{0, readStep}, {readStep, 2 * readStep}, {2 * readStep, size}}, o.reads)
+	equal(t, "", []Range{{0, pass.FetchSize}, {pass.FetchSize, 2 * pass.FetchSize}, {2 * pass.FetchSize, size}}, o.reads)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if n, err := v.ReadIntoContext(ctx, dst); n != 0 || !errors.Is(err, context.Canceled) {
@@ -446,7 +457,7 @@ func TestSliceRanged(t *testing.T) {
 // TestReadNotShown: where copies are read although the bytes are in memory, no copy is made of the bytes in place, which
 // are shown by Bytes, As and Use alone.
 func TestReadNotShown(t *testing.T) {
-	const n = copyStep/4 + 1000
+	const n = workerPart/4 + 1000
 	signed, other := at(4*n, 0), bytes.Repeat([]byte{0xee}, 4*n)
 	for i := range signed {
 		signed[i] = byte(i) % 100
@@ -611,7 +622,7 @@ func TestAsErrorsNameTheTensor(t *testing.T) {
 	}
 }
 
-// decoder is an owner with workers, and nothing to populate.
+// decoder is an owner with workers.
 type decoder struct {
 	owner
 	workers int
@@ -619,46 +630,6 @@ type decoder struct {
 
 func (o *decoder) Workers() int                              { return o.workers }
 func (*decoder) Advise(memory.Advice, []byte) (int64, error) { return 0, nil }
-
-// advised records what it is to populate.
-type advised struct {
-	decoder
-	populated []Range
-}
-
-func (o *advised) Advise(a memory.Advice, b []byte) (int64, error) {
-	from := int64(memory.Address(b) - memory.Address(o.mem))
-	o.populated = append(o.populated, Range{from, from + int64(len(b))})
-	return 0, nil
-}
-
-// TestPopulated: bulk reads of a mapping populate it first, a step at a time, and no more than they read.
-func TestPopulated(t *testing.T) {
-	const kB = 1 << 10
-	shape := Shape{1000, 300} // uint16: 600,000 bytes in rows of 600
-	steps := []Range{{0, 256 * kB}, {256 * kB, 512 * kB}, {512 * kB, 600_000}}
-	for _, tt := range []struct {
-		name string
-		read func(v View) error
-		want []Range
-	}{
-		{"ReadInto", func(v View) error { _, err := v.ReadInto(make([]byte, 600_000)); return err }, steps},
-		{"Clone", func(v View) error { _, err := v.Clone(); return err }, steps},
-		{"Digest", func(v View) error { _, err := v.Digest(); return err }, steps},
-		{"Decode", func(v View) error { _, err := Decode[float32](nil, v); return err }, steps},
-		{"DecodeAt", func(v View) error { return DecodeAt(make([]float32, 50*kB), v, 1000) }, []Range{{2000, 2000 + 100*kB}}},
-		{"ReadAt", func(v View) error { _, err := v.ReadAt(make([]byte, 70*kB), 5); return err }, []Range{{5, 5 + 70*kB}}},
-		{"a little", func(v View) error { _, err := v.ReadAt(make([]byte, 60*kB), 5); return err }, nil},
-		{"columns", func(v View) error { _, err := v.Slice(Range{10, End}, Range{0, 100}); return err }, []Range{{6600, 6600 + 256*kB}, {268_800, 268_800 + 256*kB}, {531_000, 600_000}}},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			o := &advised{decoder: decoder{owner{mem: memory.Aligned(600_000)}, 1}}
-			info := &Info{Name: "w", DType: Uint16, Shape: shape, Size: 600_000}
-			expect.OK(t, tt.read(View(memory.New(info, memory.Owner[Info](o), o.mem))))
-			equal(t, "", tt.want, o.populated)
-		})
-	}
-}
 
 // TestDecodeOnWorkers: several goroutines decode what one does.
 func TestDecodeOnWorkers(t *testing.T) {

@@ -3,7 +3,7 @@
 // public methods; only this module can create a reference.
 package memory
 
-import "context"
+import "github.com/weightmap/weightmap/internal/pass"
 
 // Owner owns the bytes of views: a mapping, a buffer or a reader. I is the description
 // of a tensor. All methods are safe for concurrent use.
@@ -21,15 +21,12 @@ type Owner[I any] interface {
 	// Load returns the bytes of a tensor that is not in memory, in aligned heap
 	// memory that is never written again. Call it between Enter and Leave.
 	Load(*I) ([]byte, error)
-	// Ranged reports whether copies of a tensor are read with ReadAt: because that costs less than
-	// Load, or because the bytes in memory may be shown but not copied: see Show.
-	Ranged(*I) bool
+	// File returns the file that has the bytes of a tensor, and where in it they begin. Copies are read from it, between Enter
+	// and Leave. It is nil for bytes that are loaded, and for those in memory of no file.
+	File(*I) (f pass.File, off int64)
 	// Show is called between Enter and Leave before bytes of a tensor that are in memory are used in place. It fails
 	// if they are not those that a signature covers.
 	Show(b []byte) error
-	// ReadAt fills p with the bytes of the tensor from off on. Call it between Enter
-	// and Leave. Reads from a remote source stop when the context is done.
-	ReadAt(ctx context.Context, info *I, p []byte, off int64) error
 	// Holds reports whether an address lies in the owner's memory.
 	Holds(addr uintptr) bool
 	// Fault returns the error for a fault at an address in the owner's memory.
@@ -43,15 +40,10 @@ type Advice int
 
 const (
 	Prefetch Advice = iota // start reading them
-	Populate               // map them now: a page fault would occupy a processor while the disk reads
 	Evict                  // unmap their pages
 	Resident               // count those in physical memory; -1 if unknown
 	Lock                   // keep them in physical memory until Close
 )
-
-// PopulateStep is the number of bytes populated at a time: enough to hide the cost of the system call, and
-// few enough that they are still in memory when they are read.
-const PopulateStep = 256 << 10
 
 // Advisor is the Owner of a model. b is part of its memory. Advise does not verify checksums.
 type Advisor interface {
@@ -68,13 +60,12 @@ func (f Failed[I]) Enter(*I) error          { return f.Err }
 func (f Failed[I]) Leave()                  {}
 func (f Failed[I]) Expose(*I, []byte) error { return f.Err }
 func (f Failed[I]) Load(*I) ([]byte, error) { return nil, f.Err }
-func (f Failed[I]) Ranged(*I) bool          { return false }
 func (f Failed[I]) Show([]byte) error       { return f.Err }
 func (f Failed[I]) Holds(uintptr) bool      { return false }
 func (f Failed[I]) Fault(uintptr) error     { return f.Err }
 func (f Failed[I]) Explain(*I, error) error { return f.Err }
-func (f Failed[I]) ReadAt(context.Context, *I, []byte, int64) error {
-	return f.Err
+func (f Failed[I]) File(*I) (pass.File, int64) {
+	return nil, 0
 }
 
 // Ref refers to a tensor; tensor.View is based on it. The zero Ref has no tensor.
@@ -100,5 +91,11 @@ func (r *Ref[I]) Owner() Owner[I] { return r.owner }
 // Data returns the bytes, or nil if they must be loaded.
 func (r *Ref[I]) Data() []byte { return r.data.Bytes() }
 
-// IsRead reports whether the bytes are in memory, but copies of them are read.
-func (r *Ref[I]) IsRead() bool { return r.Data() != nil && r.owner.Ranged(r.info) }
+// IsRead reports whether the bytes are in memory, but copies of them are read from a file.
+func (r *Ref[I]) IsRead() bool {
+	if r.Data() == nil {
+		return false
+	}
+	f, _ := r.owner.File(r.info)
+	return f != nil && f.Memory() == nil
+}

@@ -1,12 +1,12 @@
 // Package pass reads the bytes of ranges of files. It has the only loop over the bytes of a range, and it is the only place
-// that decides how they are read. Verification, Load and signatures use it.
+// that decides how they are read. Verification, Decode, ReadInto, Digest, Load and signatures use it.
 //
 // # How bytes are read
 //
 //	file                                    bytes
 //	memory                                  where they are
 //	reader                                  in large reads: Pass.Fetch
-//	mapping, if its pages are mapped        where they are
+//	mapping, if the program has used them   where they are
 //	mapping, if the pass is small           where they are
 //	mapping, if they are used next          where they are; a system call maps the pages first
 //	mapping otherwise                       by pread, in pieces that stay in a cache

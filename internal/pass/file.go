@@ -18,10 +18,10 @@ type File interface {
 
 // Mapping is the mapping of a file.
 type Mapping interface {
-	// Size returns the number of bytes.
-	Size() int64
-	// Touched reports how many of some pages of a range, among them the first and the last one, are mapped in the process.
-	Touched(off, size int64) (touched, of int)
+	// IsUsed reports whether the program has used the bytes of a range in place, so that their pages are mapped.
+	IsUsed(off, size int64) bool
+	// MarkUsed says that the program uses the bytes of a range in place.
+	MarkUsed(off, size int64)
 	// Populate maps the pages of a range. It is a hint.
 	Populate(off, size int64)
 	// Reopen opens the file again, to be read and not mapped.

@@ -29,8 +29,8 @@ type Pass struct {
 	IsUse bool
 
 	mu     sync.Mutex
-	mapped int64            // bytes of ranges of mappings
-	files  map[File]*opened // at most mostOpen
+	mapped int64             // bytes of ranges of mappings
+	files  map[File]Reopened // at most mostOpen; nil for one that could not be opened
 }
 
 // Range is a range of a file.
@@ -52,12 +52,13 @@ func (r *Range) end() int64 { return r.Offset + r.Size }
 func (p *Pass) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, o := range p.files {
-		if o.file != nil {
-			o.file.Close()
+	for _, file := range p.files {
+		if file != nil {
+			file.Close()
 		}
 	}
 	p.files = nil
+	p.mapped = 0
 }
 
 // context returns the Context.

@@ -24,8 +24,8 @@ type fake struct {
 // fakeMapping is the Mapping of a fake.
 type fakeMapping struct {
 	*fake
-	touched []bool // by page of 64 KiB
-	isLost  bool   // Reopen fails
+	used   []bool // by piece of 64 KiB
+	isLost bool   // Reopen fails
 }
 
 func (f *fake) Memory() []byte {
@@ -53,16 +53,17 @@ func (f *fake) ReadAtContext(_ context.Context, p []byte, off int64) (int, error
 	return n, nil
 }
 
-func (m *fakeMapping) Size() int64 { return int64(len(m.data)) }
-
-func (m *fakeMapping) Touched(off, size int64) (touched, of int) {
+func (m *fakeMapping) IsUsed(off, size int64) bool {
 	for i := off / smallPass; i*smallPass < off+size; i++ {
-		of++
-		if m.touched[i] {
-			touched++
+		if !m.used[i] {
+			return false
 		}
 	}
-	return touched, of
+	return true
+}
+
+func (m *fakeMapping) MarkUsed(off, size int64) {
+	m.log = append(m.log, fmt.Sprintf("use %d at %d", size, off))
 }
 
 func (m *fakeMapping) Populate(off, size int64) {
@@ -94,15 +95,15 @@ func (r *reopened) Close() error {
 	return nil
 }
 
-// newMapping returns a mapped file of n bytes, of which pages that are named by their numbers are touched.
-func newMapping(n int, touched ...int) *fake {
+// newMapping returns a mapped file of n bytes, of which pieces that are named by their numbers are used.
+func newMapping(n int, used ...int) *fake {
 	f := &fake{data: make([]byte, n), isHeap: true}
 	for i := range f.data {
 		f.data[i] = byte(i) ^ byte(i>>8) ^ byte(i>>16)
 	}
-	f.mapping = &fakeMapping{fake: f, touched: make([]bool, n/smallPass+1)}
-	for _, i := range touched {
-		f.mapping.touched[i] = true
+	f.mapping = &fakeMapping{fake: f, used: make([]bool, n/smallPass+1)}
+	for _, i := range used {
+		f.mapping.used[i] = true
 	}
 	return f
 }
@@ -116,10 +117,10 @@ const (
 func TestHowBytesAreRead(t *testing.T) {
 	all := []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}
 	for _, tt := range []struct {
-		name    string
-		touched []int
-		change  func(f *fake, p *Pass, r *Range)
-		want    []string
+		name   string
+		used   []int
+		change func(f *fake, p *Pass, r *Range)
+		want   []string
 	}{
 		{"heap", nil, func(f *fake, p *Pass, r *Range) { f.mapping = nil }, nil},
 		{"reader", nil, func(f *fake, p *Pass, r *Range) {
@@ -131,19 +132,20 @@ func TestHowBytesAreRead(t *testing.T) {
 		{"file that is read on demand", nil, func(f *fake, p *Pass, r *Range) {
 			f.mapping, f.isHeap = nil, false
 		}, []string{"read 262144 at 100", "read 262144 at 262244", "read 90112 at 524388"}},
-		{"untouched", nil, func(f *fake, p *Pass, r *Range) {},
+		{"unused", nil, func(f *fake, p *Pass, r *Range) {},
 			[]string{"pread 262144 at 100", "pread 262144 at 262244", "pread 90112 at 524388"}},
-		{"touched", all, func(f *fake, p *Pass, r *Range) {}, nil},
-		{"touched in part", all[1:], func(f *fake, p *Pass, r *Range) {},
+		{"used", all, func(f *fake, p *Pass, r *Range) {},
+			[]string{"populate 262144 at 100", "populate 262144 at 262244", "populate 90112 at 524388"}},
+		{"used in part", all[1:], func(f *fake, p *Pass, r *Range) {},
 			[]string{"pread 262144 at 100", "pread 262144 at 262244", "pread 90112 at 524388"}},
 		{"small", nil, func(f *fake, p *Pass, r *Range) { r.Size = smallPass - 1 }, []string{"populate 65535 at 100"}},
 		{"used next", nil, func(f *fake, p *Pass, r *Range) { p.IsUse = true },
-			[]string{"populate 262144 at 100", "populate 262144 at 262244", "populate 90112 at 524388"}},
+			[]string{"use 614400 at 100", "populate 262144 at 100", "populate 262144 at 262244", "populate 90112 at 524388"}},
 		{"replaced", nil, func(f *fake, p *Pass, r *Range) { f.mapping.isLost = true },
 			[]string{"populate 262144 at 100", "populate 262144 at 262244", "populate 90112 at 524388"}},
 		{"private", nil, func(f *fake, p *Pass, r *Range) { r.IsPrivate = true },
 			[]string{"pread 262144 at 100", "pread 262144 at 262244", "pread 90112 at 524388"}},
-		{"private and touched", all, func(f *fake, p *Pass, r *Range) { r.IsPrivate = true },
+		{"private and used", all, func(f *fake, p *Pass, r *Range) { r.IsPrivate = true },
 			[]string{"read 262144 at 100", "read 262144 at 262244", "read 90112 at 524388"}},
 		{"private heap", nil, func(f *fake, p *Pass, r *Range) { f.mapping, r.IsPrivate = nil, true },
 			[]string{"read 262144 at 100", "read 262144 at 262244", "read 90112 at 524388"}},
@@ -157,7 +159,7 @@ func TestHowBytesAreRead(t *testing.T) {
 		{"nothing", nil, func(f *fake, p *Pass, r *Range) { r.Size = 0 }, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			f := newMapping(MB, tt.touched...)
+			f := newMapping(MB, tt.used...)
 			var p Pass
 			r := Range{File: f, Offset: 100, Size: 600 * kB}
 			tt.change(f, &p, &r)
@@ -183,17 +185,17 @@ func TestHowBytesAreRead(t *testing.T) {
 // TestRead: bytes are read straight into their memory, small ones without a question.
 func TestRead(t *testing.T) {
 	for _, tt := range []struct {
-		name    string
-		size    int
-		touched []int
-		want    []string
+		name string
+		size int
+		used []int
+		want []string
 	}{
 		{"small", 100, nil, []string{"read 100 at 7"}},
 		{"large", 300 * kB, nil, []string{"pread 262144 at 7", "pread 45056 at 262151"}},
-		{"touched", 300 * kB, []int{0, 1, 2, 3, 4, 5, 6}, []string{"read 262144 at 7", "read 45056 at 262151"}},
+		{"used", 300 * kB, []int{0, 1, 2, 3, 4, 5, 6}, []string{"read 262144 at 7", "read 45056 at 262151"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			f := newMapping(MB, tt.touched...)
+			f := newMapping(MB, tt.used...)
 			var p Pass
 			defer p.Close()
 			dst := make([]byte, tt.size)
@@ -215,7 +217,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestManyRanges: many small ranges are read by pread, too, and some pages of the file decide for all ranges.
+// TestManyRanges: many small ranges are read by pread, too, and each range by what is known of it.
 func TestManyRanges(t *testing.T) {
 	read := func(f *fake, sizes ...int64) {
 		var p Pass
@@ -230,17 +232,16 @@ func TestManyRanges(t *testing.T) {
 		}
 	}
 	for _, tt := range []struct {
-		name    string
-		touched []int
-		sizes   []int64
-		want    []string
+		name  string
+		used  []int
+		sizes []int64
+		want  []string
 	}{
 		{"small", nil, []int64{40 * kB, 40 * kB, 10}, []string{"populate 40960 at 0", "pread 40960 at 40960", "pread 10 at 81920"}},
-		{"few pages", []int{0, 16}, []int64{64 * kB, 64 * kB, 1}, []string{"pread 65536 at 65536", "pread 1 at 131072"}},
-		{"some pages", []int{0, 2, 3, 4, 5, 6, 7, 8}, []int64{64 * kB, 64 * kB, 64 * kB}, []string{"pread 65536 at 65536"}},
+		{"some pieces", []int{0, 2}, []int64{64 * kB, 64 * kB, 64 * kB, 1}, []string{"populate 65536 at 0", "pread 65536 at 65536", "populate 65536 at 131072", "pread 1 at 196608"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			f := newMapping(MB, tt.touched...)
+			f := newMapping(MB, tt.used...)
 			read(f, tt.sizes...)
 			if d := cmp.Diff(tt.want, f.log); d != "" {
 				t.Error(d)

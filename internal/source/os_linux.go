@@ -71,35 +71,6 @@ func resident(mem []byte, lo, hi int) (n int64) {
 	return min(n*int64(page), size)
 }
 
-// mostSamples is the maximum number of pages of a range that touched looks at.
-const mostSamples = 16
-
-// countTouched counts how many of some pages between lo and hi of a mapping are mapped in this process: the first, the last, and
-// pages between them.
-func countTouched(mem []byte, lo, hi int) (n, of int) {
-	fd, err := syscall.Open("/proc/self/pagemap", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
-	if err != nil {
-		return 0, 1
-	}
-	defer syscall.Close(fd)
-	const entry = 8
-	page := os.Getpagesize()
-	first := int64(memory.Address(mem)) / int64(page)
-	samples := min(mostSamples, 2+(hi-lo)/(4*fewPages))
-	var buf [entry]byte
-	for i := range samples {
-		at := lo + int(int64(hi-1-lo)*int64(i)/int64(samples-1))
-		_, err := syscall.Pread(fd, buf[:], (first+int64(at/page))*entry)
-		if err == nil && binary.NativeEndian.Uint64(buf[:])>>62 != 0 {
-			n++
-		}
-	}
-	return n, samples
-}
-
-// fewPages is the number of bytes that a page fault maps.
-const fewPages = 64 << 10
-
 // modified returns the mtime.
 func modified(st *syscall.Stat_t) time.Time { return time.Unix(st.Mtim.Unix()) }
 

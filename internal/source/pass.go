@@ -2,6 +2,7 @@ package source
 
 import (
 	"runtime"
+	"sync/atomic"
 
 	"github.com/weightmap/weightmap/internal/pass"
 )
@@ -37,9 +38,65 @@ func (r *Region) Kind() pass.Kind {
 	return k
 }
 
-// Touched implements pass.Mapping. It looks at a few pages, on Linux and Android.
-func (r *Region) Touched(off, n int64) (mapped, of int) {
-	return countTouched(r.mem, r.skip+int(off), r.skip+int(off+n))
+// used has a bit for each piece of PieceSize of a mapping: the program has used it in place, so that its pages are mapped.
+type used []atomic.Uint32
+
+// bit returns the word and the bit of a piece.
+func (u used) bit(piece int64) (word *atomic.Uint32, bit uint32) {
+	return &u[piece/32], 1 << (piece % 32)
+}
+
+// has reports whether the program has used a piece.
+func (u used) has(piece int64) bool {
+	word, bit := u.bit(piece)
+	return word.Load()&bit != 0
+}
+
+// IsUsed implements pass.Mapping.
+func (r *Region) IsUsed(off, n int64) bool {
+	bits := r.used.Load()
+	if bits == nil || n == 0 {
+		return false
+	}
+	for i := off / PieceSize; i*PieceSize < off+n; i++ {
+		if !bits.has(i) {
+			return false
+		}
+	}
+	return true
+}
+
+// MarkUsed implements pass.Mapping.
+func (r *Region) MarkUsed(off, n int64) {
+	if r.ra == nil || n == 0 {
+		return
+	}
+	bits := r.used.Load()
+	if bits == nil {
+		fresh := make(used, countPieces(r.size)/32+1)
+		r.used.CompareAndSwap(nil, &fresh)
+		bits = r.used.Load()
+	}
+	first, last := off/PieceSize, (off+n-1)/PieceSize
+	if bits.has(first) && bits.has(last) {
+		return // as most often
+	}
+	for i := first; i <= last; i++ {
+		word, bit := bits.bit(i)
+		word.Or(bit)
+	}
+}
+
+// markEvicted says that the pages of a range are not mapped any more.
+func (r *Region) markEvicted(off, n int64) {
+	bits := r.used.Load()
+	if bits == nil {
+		return
+	}
+	for i := (off + PieceSize - 1) / PieceSize; (i+1)*PieceSize <= off+n || off+n == r.size && i*PieceSize < r.size; i++ {
+		word, bit := bits.bit(i)
+		word.And(^bit)
+	}
 }
 
 // populateOver is the size below which Populate does nothing, since a page fault maps as much.

@@ -124,6 +124,7 @@ func (r *Region) fetch(ctx context.Context, p []byte, off int64) (n int, err err
 		return n, nil
 	case n < 0 || n > len(p):
 		return 0, fmt.Errorf("%w: asked for %d bytes, the source claims to have read %d", tensor.ErrCorrupt, len(p), n)
+	case errors.Is(err, tensor.ErrTruncated):
 	case n == 0 && err == nil:
 		err = fmt.Errorf("%w: the source delivers nothing: %w", tensor.ErrTruncated, io.ErrNoProgress)
 	case err == nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):

@@ -56,8 +56,9 @@ type Region struct {
 	file   *os.File     // owned; src reads it
 	proven atomic.Int64 // for readers: the number of bytes known to exist
 
-	head head  // while a mapped file is parsed
-	seal *seal // nil unless what is read is compared
+	head head                 // while a mapped file is parsed
+	used atomic.Pointer[used] // of a mapping; nil until its bytes are used in place
+	seal *seal                // nil unless what is read is compared
 
 	name  string // the path that the file was opened by
 	stamp Stamp  // of the file when it was opened
@@ -142,8 +143,6 @@ func (r *Region) Advise(a memory.Advice, off, n int64) (int64, error) {
 	case n == 0:
 	case a == memory.Prefetch:
 		err = willNeed(r.mem, lo, hi)
-	case a == memory.Populate:
-		r.Populate(off, n)
 	case a == memory.Resident:
 		return resident(r.mem, lo, hi), nil
 	case a == memory.Lock:
@@ -156,6 +155,7 @@ func (r *Region) Advise(a memory.Advice, off, n int64) (int64, error) {
 		}
 		if lo < hi {
 			err = forget(r.mem[lo:hi])
+			r.markEvicted(off, n)
 		}
 		if errors.Is(err, syscall.EINVAL) {
 			err = nil // some of it is locked

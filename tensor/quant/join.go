@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/weightmap/weightmap/internal/memory"
+	"github.com/weightmap/weightmap/internal/pass"
 	"github.com/weightmap/weightmap/internal/vector"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -85,8 +86,8 @@ func (j *joined) Load(info *tensor.Info) ([]byte, error) {
 	return v.Bytes()
 }
 
-// Ranged implements memory.Owner.
-func (j *joined) Ranged(*tensor.Info) bool { return true }
+// File implements memory.Owner: the float32 numbers are read.
+func (j *joined) File(info *tensor.Info) (pass.File, int64) { return numbers{j}, info.Offset - j.base }
 
 // Explain implements memory.Owner: errors name the weight.
 func (j *joined) Explain(_ *tensor.Info, err error) error { return j.Owner.Explain(j.name, err) }
@@ -99,29 +100,43 @@ type scratch struct{ values, scales []float32 }
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
-// ReadAt implements memory.Owner: it reads the bytes of the float32 numbers.
-func (j *joined) ReadAt(ctx context.Context, info *tensor.Info, p []byte, off int64) error {
+// numbers is the file of the float32 numbers of a view of two tensors. It is decoded where it is read.
+type numbers struct{ *joined }
+
+// Memory implements pass.File.
+func (numbers) Memory() []byte { return nil }
+
+// Mapping implements pass.File.
+func (numbers) Mapping() pass.Mapping { return nil }
+
+// Kind implements pass.File.
+func (numbers) Kind() pass.Kind { return pass.Kind{} }
+
+// ReadAtContext implements pass.File.
+func (j numbers) ReadAtContext(ctx context.Context, p []byte, off int64) (int, error) {
 	const size = 4
-	off += info.Offset - j.base
+	done := 0
 	mem := scratches.Get().(*scratch)
 	defer scratches.Put(mem)
 	for len(p) > 0 {
 		if err := ctx.Err(); err != nil {
-			return err
+			return done, err
 		}
 		first, skip := off/size, int(off%size)
 		values, err := j.piece(mem, first, (int64(skip)+int64(len(p))+size-1)/size)
 		if err != nil {
-			return err
+			return done, err
 		}
 		b := memory.BytesOf(values)
 		if !memory.LittleEndian {
 			vector.Swap(b, 4)
 		}
 		n := copy(p, b[skip:])
-		p, off = p[n:], off+int64(n)
+		done += n
+		p = p[n:]
+		off += int64(n)
 	}
-	return nil
+	return done, nil
 }
 
 // piece decodes up to n elements from first on: a part of one row, or several whole rows.
