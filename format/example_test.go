@@ -115,6 +115,36 @@ func ExampleModel_Load() {
 	// [0 0 64 64 0 0 128 64]
 }
 
+// Weights are copied to a device piece by piece, through two buffers of the program.
+func ExampleModel_Stream() {
+	m, err := format.OpenBytes(file("mag"), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer m.Close()
+	requests := []format.Request{
+		{Tensor: "fc.bias"},
+		{Tensor: "fc.weight", Slice: []tensor.Range{tensor.At(1)}}, // the second row
+	}
+	device := map[string][]byte{}
+	ring := [][]byte{make([]byte, 6), make([]byte, 6)} // megabytes, in a program
+	err = m.Stream(context.Background(), requests, ring, func(p format.Piece) error {
+		name := requests[p.Request].Tensor
+		fmt.Printf("%s at %d: % x, last: %v\n", name, p.Offset, p.Data, p.Last)
+		device[name] = append(device[name], p.Data...)
+		return nil
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	// Output:
+	// fc.weight at 0: 00 00 40 40, last: false
+	// fc.weight at 4: 00 00 80 40, last: true
+	// fc.bias at 0: 00 00 00 3f, last: false
+	// fc.bias at 4: 00 00 80 bf, last: true
+}
+
 // Saving: slices become a file in one call.
 func ExampleSave() {
 	path := examplePath()
@@ -664,7 +694,7 @@ func ExampleModel_Prefetch() {
 		log.Fatal(err)
 	}
 	defer m.Close()
-	if err := m.Prefetch(); err != nil { // returns before the files are read
+	if err := m.Prefetch(context.Background()); err != nil { // returns before the files are read
 		log.Fatal(err)
 	}
 	fmt.Println(tensor.Decode[float32](nil, m.At(1)))

@@ -62,7 +62,10 @@ func (m *Model) Files() []string {
 }
 
 // open maps the file unless it is mapped already.
-func (f *file) open() (*source.Region, error) {
+func (f *file) open() (*source.Region, error) { return f.openContext(context.Background()) }
+
+// openContext is open with a context for reading the pages that Options.Lock keeps in memory.
+func (f *file) openContext(ctx context.Context) (*source.Region, error) {
 	if r := f.region.Load(); r != nil {
 		return r, nil
 	}
@@ -79,7 +82,7 @@ func (f *file) open() (*source.Region, error) {
 		return nil, f.external(err)
 	}
 	if f.spaces.frozen { // otherwise this happens after parsing
-		if err := f.hold(context.Background(), r); err != nil {
+		if err := f.hold(ctx, r); err != nil {
 			r.Close()
 			return nil, err
 		}

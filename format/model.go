@@ -1,6 +1,8 @@
 package format
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"iter"
@@ -303,10 +305,13 @@ func (m *Model) NeedsKey() bool {
 	return !m.main.Closed() && m.parsed.NeedsKey
 }
 
-// Prefetch asks the system to read the files ahead. It returns before they are read.
-func (m *Model) Prefetch() error {
+// Prefetch asks the system to read the files ahead. It returns before they are read, but opens those that were not used
+// yet, which may be many; with Options.Lock it reads them.
+func (m *Model) Prefetch(ctx context.Context) error {
 	m = m.opened()
-	if err := m.Guard(m.spaces.openAll); err != nil {
+	ctx = cmp.Or(ctx, context.Background())
+	err := m.Guard(func() error { return m.spaces.openAll(ctx) })
+	if err != nil {
 		return err
 	}
 	return m.advise(memory.Prefetch)

@@ -130,7 +130,7 @@ func TestAfterClose(t *testing.T) {
 		_, graph := m.Graph()
 		_, pin := m.Pin()
 		for what, err := range map[string]error{
-			"Verify": verify, "Pin": pin, "Prefetch": m.Prefetch(), "Do": m.Guard(func() error { return nil }),
+			"Verify": verify, "Pin": pin, "Prefetch": m.Prefetch(t.Context()), "Do": m.Guard(func() error { return nil }),
 		} {
 			if !errors.Is(err, tensor.ErrClosed) {
 				t.Errorf("%s: %s: %v", name, what, err)

@@ -201,7 +201,7 @@ func TestZeroValues(t *testing.T) {
 		_, meta := m.Metadata()
 		_, value := m.Value("k")
 		for what, err := range map[string]error{
-			"Tensor": err, "Verify": verify, "Pin": pin, "Prefetch": m.Prefetch(), "Do": m.Guard(func() error { return nil }), "the view": use, "At": at, "Metadata": meta, "Value": value, "Schema": plan,
+			"Tensor": err, "Verify": verify, "Pin": pin, "Prefetch": m.Prefetch(t.Context()), "Do": m.Guard(func() error { return nil }), "the view": use, "At": at, "Metadata": meta, "Value": value, "Schema": plan,
 		} {
 			if !errors.Is(err, ErrClosed) {
 				t.Errorf("%s of the %s Model: %v", what, name, err)

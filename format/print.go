@@ -74,3 +74,14 @@ func (o VerifyOptions) GoString() string { return o.String() }
 
 // LogValue implements slog.LogValuer like String.
 func (o VerifyOptions) LogValue() slog.Value { return slog.StringValue(o.String()) }
+
+// String describes the request, offset and size, on one line.
+func (p Piece) String() string {
+	return oneline.Struct("Piece", "Request", p.Request, "Offset", p.Offset, "Data", len(p.Data), "Last", p.Last)
+}
+
+// GoString implements fmt.GoStringer like String.
+func (p Piece) GoString() string { return p.String() }
+
+// LogValue implements slog.LogValuer like String.
+func (p Piece) LogValue() slog.Value { return slog.StringValue(p.String()) }

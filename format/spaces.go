@@ -1,6 +1,7 @@
 package format
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -73,10 +74,13 @@ func (s *spaces) known(n driver.Space) bool { return uint64(n) < uint64(len(s.fi
 var errUnknown = fmt.Errorf("%w: the driver names a file that the model does not have", tensor.ErrCorrupt)
 
 // openAll opens the files that were declared, if they exist.
-func (s *spaces) openAll() error {
+func (s *spaces) openAll(ctx context.Context) error {
 	for _, f := range s.files[1:] {
+		if err := ctx.Err(); err != nil {
+			return s.m.explain(err)
+		}
 		if f.state == present {
-			if _, err := f.open(); err != nil {
+			if _, err := f.openContext(ctx); err != nil {
 				return wire.Explain(err, s.m.desc.Name, f.path())
 			}
 		}

@@ -2,6 +2,7 @@ package format
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -69,12 +70,27 @@ func TestDeclared(t *testing.T) {
 	if err != nil || !row.ZeroCopy() || row.Info().Offset != 3 {
 		t.Errorf("a slice: %+v, %v", row.Info(), err)
 	}
-	expect.OK(t, m.Prefetch())
+	expect.OK(t, m.Prefetch(t.Context()))
 	if err := m.Close(); err != nil || !r.Closed() {
 		t.Errorf("Close: %v, the other file is closed: %v", err, r.Closed())
 	}
 	for _, v := range []tensor.View{v, row, m.At(1)} {
 		expect.Refused(t, tensor.ErrClosed, "after Close")(v.Bytes())
+	}
+}
+
+// TestPrefetchCanceled: files that were not used yet are not opened with a canceled context.
+func TestPrefetchCanceled(t *testing.T) {
+	m := declared(t, modelDir(t), "sub/w.bin")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	expect.Refused(t, context.Canceled)(nil, m.Prefetch(ctx))
+	if m.spaces.files[1].region.Load() != nil {
+		t.Error("the file was opened")
+	}
+	expect.OK(t, m.Prefetch(nil))
+	if m.spaces.files[1].region.Load() == nil {
+		t.Error("the file was not opened")
 	}
 }
 

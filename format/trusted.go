@@ -325,7 +325,7 @@ func (t *trusted) compareWith(in *hashing, r *source.Region, digests []driver.Si
 // if that is what the Trust requires.
 func (m *Model) authenticate() error {
 	t, o := m.c.trust, &m.c.options
-	if err := m.spaces.openAll(); err != nil {
+	if err := m.spaces.openAll(o.Context); err != nil {
 		return err
 	}
 	for _, f := range m.spaces.files[1:] {

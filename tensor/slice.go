@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/weightmap/weightmap/internal/memory"
 )
@@ -96,14 +95,12 @@ func runsOf(info *Info, sel []Range) (memory.Runs, error) {
 		}
 		return memory.Runs{Count: 1, Bytes: size, Unit: size}, nil
 	}
-	r := sel[last]
-	if r.From%n != 0 || r.To%n != 0 {
+	shape, blocks, ok := memory.InBlocks(info.Shape, sel, n)
+	if !ok {
+		r := sel[last]
 		return memory.Runs{}, fmt.Errorf("%w: range %d:%d of axis %d, which %s stores in blocks of %d", ErrShape, r.From, r.To, last, info.TypeName(), n)
 	}
-	shape, sel := info.Shape.Clone(), slices.Clone(sel)
-	shape[last] /= n
-	sel[last] = Range{r.From / n, r.To / n}
-	return memory.RunsOf(shape, sel, unit), nil
+	return memory.RunsOf(shape, blocks, unit), nil
 }
 
 // failed returns err, with the name of the tensor, and a view whose methods return it.

@@ -45,7 +45,7 @@ const secretByte = 201
 // printed lists the exported types of the public packages. Each is printed with exported fields that are as large as models
 // make them.
 var printed = []any{
-	format.Coverage{}, format.Codec{}, format.VerifyOptions{}, format.OpenExternalData("."), &format.Model{}, &format.Writer{}, format.Covered{}, format.FileRange{}, format.Request{}, format.Stats{}, format.FileStats{}, format.SignedDigest{}, &format.Unverified{}, format.UnverifiedFile{},
+	format.Coverage{}, format.Codec{}, format.VerifyOptions{}, format.Piece{}, format.OpenExternalData("."), &format.Model{}, &format.Writer{}, format.Covered{}, format.FileRange{}, format.Request{}, format.Stats{}, format.FileStats{}, format.SignedDigest{}, &format.Unverified{}, format.UnverifiedFile{},
 	convert.Options{}, convert.Report{}, convert.Stats{}, convert.Stayed{},
 	driver.Check(1), driver.Options{}, schema.Signature{}, driver.SignatureState(1),
 	formattest.Config{}, formattest.File{}, formattest.SchemaOptions{}, formattest.Range{}, formattest.Sample{},

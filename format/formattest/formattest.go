@@ -37,6 +37,7 @@
 //   - Detect: the format detects its own file by content, and no other file.
 //   - OwnMemory: metadata, graph and notes do not change when the file does.
 //   - ZeroCopy: plain tensors are aligned views of the mapping.
+//   - Streaming: Model.Stream returns the bytes of tensors and slices that their views return.
 //   - Verify: verification reports progress, can be canceled, and rejects other signers.
 //   - CoveredData: a flipped bit is detected in data that a checksum covers: by verification, and with
 //     CheckTouch before the data is first used.
@@ -181,6 +182,7 @@ func (x *subject) reading() []property {
 		{"Detect", x.detect},
 		{"OwnMemory", x.ownMemory},
 		{"ZeroCopy", x.zeroCopy},
+		{"Streaming", x.streaming},
 		{"Verify", x.verify},
 		{"CoveredData", x.coveredData},
 		{"Hostile", x.hostile},

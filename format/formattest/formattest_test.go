@@ -103,6 +103,7 @@ var planted = []struct{ bug, fails string }{
 	{"aliases metadata", "small/OwnMemory"},
 	{"copies", "small/ZeroCopy"},
 	{"misaligns", "small/ZeroCopy"},
+	{"streams zeros", "small/Streaming"},
 	{"trusts anybody", "small/Verify"},
 	{"overstates progress", "small/Verify"},
 	{"covers blindly", "small/CoveredData"},

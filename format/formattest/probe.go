@@ -21,7 +21,7 @@ func Walk(m *format.Model) {
 	_, _ = m.Metadata()
 	_, _ = m.Graph()
 	_, _, _, _ = m.Notes(), m.Signature(), m.NeedsKey(), m.Stats()
-	_ = m.Prefetch()
+	_ = m.Prefetch(context.Background())
 	for name, v := range m.Tensors() {
 		if v.Info().Size > maxProbe {
 			continue

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -217,7 +218,7 @@ func (f *toyFile) record(c *wire.Cursor, end int64) (int64, error) {
 		return 0, c.Fail("name", at, err)
 	}
 	t.Size = size
-	t.Loaded = f.toy.has("copies")
+	t.Loaded = f.toy.has("copies") || f.toy.has("streams zeros")
 	if err := f.checkPlace(c, &t, at, end); err != nil {
 		return 0, err
 	}
@@ -258,6 +259,12 @@ func (f *toyFile) withBug() *driver.Parsed {
 	switch f.toy.bug {
 	case "copies":
 		p.Load = (&toyLoader{f}).Load
+	case "streams zeros":
+		p.Load = (&toyLoader{f}).Load
+		p.Stream = func(i int, w io.Writer) error {
+			_, err := w.Write(make([]byte, f.x.Size(i)))
+			return err
+		}
 	case "covers others":
 		p.TensorSum = nil
 		p.Sums = f.dataSums

@@ -2,6 +2,7 @@ package mobile
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -179,8 +180,8 @@ func (m *Model) TensorNamed(name string) (*Tensor, error) {
 	return &Tensor{Key: m.Key + "/" + v.Name(), model: m, view: v}, nil
 }
 
-// Prefetch asks the system to read the file ahead. It returns at once.
-func (m *Model) Prefetch() error { return m.m.Prefetch() }
+// Prefetch asks the system to read the file ahead. It returns before that is read.
+func (m *Model) Prefetch() error { return m.m.Prefetch(context.Background()) }
 
 // Close ends verifications, waits for calls that are reading, and frees the file's
 // memory: addresses of its tensors are invalid from then on. While there is a Pin, the

@@ -127,7 +127,7 @@ var operations = []operation{
 			return err
 		})
 	}},
-	{"prefetch", func(_ context.Context, m *format.Model) error { return m.Prefetch() }},
+	{"prefetch", func(ctx context.Context, m *format.Model) error { return m.Prefetch(ctx) }},
 }
 
 func each(m *format.Model, f func(v tensor.View) error) error {

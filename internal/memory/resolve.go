@@ -3,6 +3,7 @@ package memory
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 )
 
@@ -86,4 +87,21 @@ func (r *Runs) At(k int64) int64 {
 		k /= a.n
 	}
 	return off
+}
+
+// InBlocks returns a shape and its selected ranges with the innermost axis in blocks of n elements. It reports false if a
+// range begins or ends inside a block.
+func InBlocks[R ~struct{ From, To int64 }](shape []int64, sel []R, n int64) ([]int64, []R, bool) {
+	last := len(shape) - 1
+	if n == 1 || last < 0 {
+		return shape, sel, true
+	}
+	r := struct{ From, To int64 }(sel[last])
+	if r.From%n != 0 || r.To%n != 0 || shape[last]%n != 0 {
+		return nil, nil, false
+	}
+	shape, sel = slices.Clone(shape), slices.Clone(sel)
+	shape[last] /= n
+	sel[last] = R{r.From / n, r.To / n}
+	return shape, sel, true
 }

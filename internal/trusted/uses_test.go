@@ -290,6 +290,19 @@ var uses = []use{
 		}
 		see("", all, err)
 	}},
+	{name: "Stream", api: []string{"format (*Model).Stream"}, run: func(m *format.Model, see see) {
+		var requests []format.Request
+		for _, v := range m.Tensors() {
+			requests = append(requests, format.Request{Tensor: v.Name()}, format.Request{Tensor: v.Name(), Slice: rows(v)})
+		}
+		all := make([][]byte, len(requests))
+		ring := [][]byte{make([]byte, 5000), make([]byte, pieceSize)}
+		err := m.Stream(context.Background(), requests, ring, func(p format.Piece) error {
+			all[p.Request] = append(all[p.Request], p.Data...)
+			return nil
+		})
+		see("", slices.Concat(all...), err)
+	}},
 	{name: "Bytes", api: []string{"tensor (View).Bytes"}, inPlace: true, run: ofViews(tensor.View.Bytes)},
 	{name: "As", api: []string{"tensor As"}, inPlace: true, run: ofViews(asBytes)},
 	{name: "Use", api: []string{"tensor (View).Use"}, inPlace: true, run: ofViews(used)},
