@@ -4,7 +4,7 @@ import (
 	"io"
 
 	"github.com/weightmap/weightmap/format/schema"
-	"github.com/weightmap/weightmap/internal/memory"
+	"github.com/weightmap/weightmap/internal/target"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -56,10 +56,9 @@ func Save(path, format string, views ...tensor.View) error {
 // ErrTruncated. If the schema has another dtype or other quantization for it, ErrSchema. The schema's shape is written.
 func (w *Writer) WriteView(v tensor.View) error {
 	info := v.Info()
-	if (*memory.Ref[tensor.Info])(&v).IsRead() {
-		return w.writeFrom(&info, io.NewSectionReader(v, 0, info.Size))
-	}
-	return v.Use(func(b []byte) error { return w.writeBytes(&info, b) })
+	return target.ReadView(v, func(r io.Reader) error {
+		return w.write(info.Name, r, func(to *tensor.Info) error { return sameType(to, &info) })
+	})
 }
 
 // WriteModel writes all tensors of m. It does not close w.

@@ -384,7 +384,13 @@ func storedToy(t *testing.T) string {
 func TestWriterForgets(t *testing.T) {
 	for name, write := range map[string]func(w *Writer, in tensor.Info, b []byte) error{
 		"reader": func(w *Writer, in tensor.Info, b []byte) error { return w.WriteTensor(in.Name, bytes.NewReader(b)) },
-		"view":   func(w *Writer, in tensor.Info, b []byte) error { return w.writeBytes(&in, b) },
+		"view": func(w *Writer, in tensor.Info, b []byte) error {
+			v, err := tensor.FromInfo(in, b)
+			if err != nil {
+				return err
+			}
+			return w.WriteView(v)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, err := newWriter(&encoded{}, nil, threeTensors(), toyOptions(filepath.Join(t.TempDir(), "x.toy")))

@@ -1,7 +1,6 @@
 package format
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -44,7 +43,6 @@ type Writer struct {
 	next     int          // the tensor behind the last one written
 	order    []int        // of the tensors in the file; that of the schema if nothing else is known
 	in       target.Input // of the tensor being written
-	view     bytes.Reader // of writeBytes
 	hashes   bool         // contents is needed
 	contents uint64       // a hash of what was written
 	progress work.Progress
@@ -277,19 +275,6 @@ func (w *Writer) WriteTensor(name string, r io.Reader) error {
 	return w.write(name, r, func(*tensor.Info) error { return nil })
 }
 
-// writeBytes is WriteTensor for data in memory whose type and quantization must be those of the schema.
-func (w *Writer) writeBytes(from *tensor.Info, b []byte) error {
-	return w.write(from.Name, &w.view, func(to *tensor.Info) error {
-		w.view.Reset(b)
-		return sameType(to, from)
-	})
-}
-
-// writeFrom is writeBytes for a tensor whose bytes r returns.
-func (w *Writer) writeFrom(from *tensor.Info, r io.Reader) error {
-	return w.write(from.Name, r, func(to *tensor.Info) error { return sameType(to, from) })
-}
-
 // sameType returns an error if a tensor of the schema is of another type than that of a model.
 func sameType(to, from *tensor.Info) error {
 	switch {
@@ -340,7 +325,6 @@ func (w *Writer) take(i int, r io.Reader) error {
 	if w.hashes {
 		w.in.Hash = xxhash.New()
 	}
-	w.view.Reset(nil)                         // the data is in w.in now
 	defer w.in.Reset(w.o.Context, nil, "", 0) // the caller's memory is not kept until the next tensor
 	if err := w.enc.Tensor(i, &w.in); err != nil {
 		return err

@@ -1,7 +1,6 @@
 package convert
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -13,8 +12,8 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/schema"
-	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/readonce"
+	"github.com/weightmap/weightmap/internal/target"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -255,11 +254,11 @@ func (j *job) write(w *format.Writer, it *item) error {
 	if err != nil {
 		return err
 	}
-	if !v.ZeroCopy() || (*memory.Ref[tensor.Info])(&v).IsRead() {
-		// View.Use would hold the whole tensor in memory, or not compare what is copied.
+	if !v.ZeroCopy() {
+		// Loading it would take the memory of the whole tensor.
 		return j.copy(w, it, io.NewSectionReader(v, 0, v.Info().Size))
 	}
-	return v.Use(func(b []byte) error { return j.copy(w, it, bytes.NewReader(b)) })
+	return target.ReadView(v, func(r io.Reader) error { return j.copy(w, it, r) })
 }
 
 // copy writes the data of r.

@@ -90,12 +90,3 @@ func (r *Ref[I]) Owner() Owner[I] { return r.owner }
 
 // Data returns the bytes, or nil if they must be loaded.
 func (r *Ref[I]) Data() []byte { return r.data.Bytes() }
-
-// IsRead reports whether the bytes are in memory, but copies of them are read from a file.
-func (r *Ref[I]) IsRead() bool {
-	if r.Data() == nil {
-		return false
-	}
-	f, _ := r.owner.File(r.info)
-	return f != nil && f.Memory() == nil
-}
