@@ -5,6 +5,7 @@
 package weightmap_test
 
 import (
+	"context"
 	"fmt"
 	"log"
 	"os"
@@ -27,7 +28,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := format.Save(path, "", bias); err != nil {
+	if err := format.Save(context.Background(), path, nil, []tensor.View{bias}, nil); err != nil {
 		log.Fatal(err)
 	}
 

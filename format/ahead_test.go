@@ -18,10 +18,10 @@ import (
 // listed is a Trust in files by their SHA-256.
 type listed map[string][]byte
 
-func (l listed) Check(_ context.Context, u *driver.Unverified) error {
+func (l listed) Check(_ context.Context, u *Unverified) error {
 	for name, b := range l {
 		sum := sha256.Sum256(b)
-		err := u.Require(name, driver.SignedDigest{Size: -1, New: sha256.New, Sum: sum[:]})
+		err := u.Require(name, Digest{Size: -1, New: sha256.New, Sum: sum[:]})
 		if err != nil {
 			return err
 		}

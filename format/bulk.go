@@ -58,7 +58,7 @@ func (b *bulk) plan(requests []Request) (chunks []chunk, err error) {
 		chunks = t.cut(chunks)
 	}
 	b.Expect(total)
-	b.pass.Fetch = fetchSize(b.m.c.options.Memory, b.workers())
+	b.pass.Fetch = fetchSize(b.m.c.parse.Memory, b.workers())
 	b.use = pass.Pass{Context: b.ctx, Fetch: b.pass.Fetch, IsUse: true}
 	slices.SortFunc(chunks, func(x, y chunk) int { return x.compare(y.extent) })
 	return chunks, nil

@@ -56,7 +56,7 @@ func assorted() (*toy, []byte) {
 // ways opens data as bytes, as a mapped file and behind a reader.
 func ways(t *testing.T, data []byte, d *toy, each func(t *testing.T, m *Model), change ...func(*config)) {
 	t.Run("bytes", func(t *testing.T) { each(t, open(t, source.FromBytes(data), d, change...)) })
-	t.Run("path", func(t *testing.T) { each(t, openPath(t, storedFile(t, "m.toy", data), d, change...)) })
+	t.Run("path", func(t *testing.T) { each(t, openToy(t, storedFile(t, "m.toy", data), d, change...)) })
 	t.Run("reader", func(t *testing.T) {
 		each(t, open(t, source.FromReaderAt(bytes.NewReader(data), int64(len(data))), d, change...))
 	})
@@ -221,7 +221,7 @@ func TestLoadAllHashes(t *testing.T) {
 				}
 				return s
 			}}
-			m := open(t, source.FromReaderAt(r, int64(len(data))), d, check(driver.CheckTouch))
+			m := open(t, source.FromReaderAt(r, int64(len(data))), d, check(CheckTouch))
 			got := make([]byte, len(data))
 			list := []Request{{Tensor: "b", Bytes: got[100:]}, {Tensor: "a", Bytes: got}}
 			r.bytes.Store(0)
@@ -256,7 +256,7 @@ func TestLoadAllChecks(t *testing.T) {
 	} {
 		ways(t, ramp(64), &toy{tensors: eights(), parsed: goodSum(new(atomic.Int64), 1)}, func(t *testing.T, m *Model) {
 			wantToyError(t, name, m.Load(t.Context(), []Request{q}, nil), tensor.ErrChecksum, `tensor "b"`)
-		}, check(driver.CheckTouch))
+		}, check(CheckTouch))
 	}
 }
 
@@ -291,7 +291,7 @@ func TestLoadAllReplaced(t *testing.T) {
 	testhost.NeedReplace(t)
 	data := ramp(3 << 20)
 	path := storedFile(t, "m.toy", data)
-	m := openPath(t, path, &toy{tensors: []driver.Tensor{u8("a", 0, int64(len(data)))}})
+	m := openToy(t, path, &toy{tensors: []driver.Tensor{u8("a", 0, int64(len(data)))}})
 	expect.OK(t, errors.Join(os.WriteFile(path+".new", make([]byte, len(data)), 0o666), os.Rename(path+".new", path)))
 	got := make([]byte, len(data))
 	if err := m.Load(t.Context(), []Request{{Tensor: "a", Bytes: got}}, nil); err != nil || !bytes.Equal(data, got) {
@@ -312,7 +312,7 @@ func TestLoadAllCutShort(t *testing.T) {
 		"memory": {},
 	} {
 		path := storedFile(t, "m.toy", ramp(size))
-		m := openPath(t, path, &toy{tensors: tensors}, func(c *config) { c.options.Workers = 1 }) // in order
+		m := openToy(t, path, &toy{tensors: tensors}, func(c *config) { c.options.Workers = 1 }) // in order
 		first := Request{Tensor: "a", Bytes: make([]byte, size/4)}
 		q.Tensor = "b"
 		err := m.Load(t.Context(), []Request{first, q}, func(done, _ int64, _ string) {

@@ -136,7 +136,7 @@ func (m *Model) copy(i int, keep bool, decode func() ([]byte, error)) ([]byte, e
 		if m.parsed.Shares != nil && m.parsed.Shares(i) {
 			size = 0
 		}
-		if err := m.c.options.Memory.Reserve(size); err != nil {
+		if err := m.c.parse.Memory.Reserve(size); err != nil {
 			return m.about(m.index.Name(i), -1, err)
 		}
 		e.counted, e.keep = size, keep

@@ -1,47 +1,119 @@
 package format
 
 import (
+	"context"
+	"errors"
 	"io"
 
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/target"
+	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
 
 // Create starts writing a model to path. The data goes to a temporary file in the same directory, which Close
-// renames to path. If format is "", the extension of path chooses it.
-func Create(format, path string, p *schema.Schema, o *WriteOptions) (*Writer, error) {
-	c, err := For(format, path)
+// renames to path. The format is that of the options or, without one, that of the extension of path.
+func Create(path string, s *schema.Schema, o *WriteOptions) (*Writer, error) {
+	f, err := formatFor(path, o)
 	if err != nil {
 		return nil, err
 	}
-	return c.Create(path, p, o)
+	return newWriter(f, path, nil, s, o)
 }
 
-// NewWriter starts writing a model to w. A format whose header depends on the data, or tensors out of order, need the
-// file to be assembled first, where WriteOptions.Spool says; nothing is then written to w before Close.
-func NewWriter(format string, w io.Writer, p *schema.Schema, o *WriteOptions) (*Writer, error) {
-	c, err := Lookup(format)
+// NewWriter starts writing a model to w, in the format of the options. A format whose header depends on the data, or
+// tensors out of order, need the file to be assembled first, where WriteOptions.Spool says; nothing is then written to w
+// before Close.
+func NewWriter(w io.Writer, s *schema.Schema, o *WriteOptions) (*Writer, error) {
+	f, err := formatFor("", o)
 	if err != nil {
 		return nil, err
 	}
-	return c.NewWriter(w, p, o)
+	return newWriter(f, "", w, s, o)
 }
 
-// Save writes tensors to path, with their names and quantization: views from tensor.Of, or of open models. The file
-// appears whole or not at all, as with Create. If format is "", the extension of path chooses it.
-func Save(path, format string, views ...tensor.View) error {
-	p := &schema.Schema{}
-	for _, v := range views {
-		if _, err := v.ReadAt(nil, 0); err != nil { // one that came with an error, or is closed
-			return err
+// formatFor returns the driver of the format to write: that of the options or of the extension of path.
+func formatFor(path string, o *WriteOptions) (driver.Driver, error) {
+	var f Format
+	if o != nil {
+		f = o.Format
+	}
+	if f == nil && path == "" {
+		return nil, unregistered("", "WriteOptions.Format is not set")
+	}
+	if f == nil {
+		var err error
+		f, err = ByExtension(path)
+		if err != nil {
+			return nil, err
 		}
-		p.Tensors = append(p.Tensors, v.Info())
 	}
-	w, err := Create(format, path, p, nil)
+	d := f.Driver()
+	if d == nil {
+		return nil, unregistered(path, "WriteOptions.Format has no driver")
+	}
+	return d, nil
+}
+
+// Save writes a model with these tensors to path: views from tensor.Of, or of open models. The file appears whole or not at
+// all, as with Create. The schema has the names, shapes and dtypes of the views, and may have metadata and a graph; if it is
+// nil, the views say which tensors there are. ctx takes the place of WriteOptions.Context.
+func Save(ctx context.Context, path string, s *schema.Schema, views []tensor.View, o *WriteOptions) error {
+	s, err := schemaOf(s, views)
 	if err != nil {
 		return err
 	}
+	w, err := Create(path, s, o.with(ctx))
+	if err != nil {
+		return err
+	}
+	return w.save(views)
+}
+
+// Write is Save for an io.Writer; see NewWriter.
+func Write(ctx context.Context, w io.Writer, s *schema.Schema, views []tensor.View, o *WriteOptions) error {
+	s, err := schemaOf(s, views)
+	if err != nil {
+		return err
+	}
+	x, err := NewWriter(w, s, o.with(ctx))
+	if err != nil {
+		return err
+	}
+	return x.save(views)
+}
+
+// with returns a copy of the options with another context. It works on nil.
+func (o *WriteOptions) with(ctx context.Context) *WriteOptions {
+	c := WriteOptions{}
+	if o != nil {
+		c = *o
+	}
+	c.Context = ctx
+	return &c
+}
+
+// schemaOf returns s or, if it is nil, the schema of the views.
+func schemaOf(s *schema.Schema, views []tensor.View) (*schema.Schema, error) {
+	for _, v := range views {
+		_, err := v.ReadAt(nil, 0) // of a view that came with an error, or is closed
+		if err != nil {
+			return nil, err
+		}
+	}
+	if s != nil {
+		return s, nil
+	}
+	s = &schema.Schema{}
+	for _, v := range views {
+		s.Tensors = append(s.Tensors, v.Info())
+	}
+	return s, nil
+}
+
+// save writes the views and closes w.
+func (w *Writer) save(views []tensor.View) error {
 	defer w.Abort()
 	for _, v := range views {
 		err := w.WriteView(v)
@@ -50,6 +122,37 @@ func Save(path, format string, views ...tensor.View) error {
 		}
 	}
 	return w.Close()
+}
+
+// Losses returns what Create would refuse: all that the format cannot hold of a schema, but for what WriteOptions.AcceptLoss
+// names. The error is for options that are wrong.
+func Losses(path string, s *schema.Schema, o *WriteOptions) ([]schema.Loss, error) {
+	d, err := formatFor(path, o)
+	if err != nil {
+		return nil, err
+	}
+	c, err := checkWriteOptions(o, d)
+	if err != nil {
+		return nil, wire.Explain(err, driverName(d), path)
+	}
+	_, err = fit(d, s, layoutOptions(c, path), c.AcceptLoss)
+	var losses *schema.LossError
+	if errors.As(err, &losses) {
+		return losses.Losses, nil
+	}
+	return nil, wire.Explain(err, driverName(d), path)
+}
+
+// fit returns the schema without the losses that the caller accepts, or a LossError with all others. It returns
+// the schema itself for a Driver that is no Writer.
+func fit(d driver.Driver, s *schema.Schema, o *driver.LayoutOptions, accept []string) (*schema.Schema, error) {
+	w, ok := d.(driver.Writer)
+	if !ok {
+		return s, nil
+	}
+	return schema.Fit(driverName(d), s, accept, func(s *schema.Schema, l *schema.LossList) error {
+		return w.Losses(s, o, l)
+	})
 }
 
 // WriteView writes the tensor v under its own name. If the file of v is cut short meanwhile, the error is

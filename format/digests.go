@@ -8,7 +8,6 @@ import (
 	"hash"
 	"slices"
 
-	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/pass"
 	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/internal/work"
@@ -24,23 +23,23 @@ var errDiffers = fmt.Errorf("%w: %w", tensor.ErrSignature, tensor.ErrChecksum)
 // signedRange is a range of a file with its digests.
 type signedRange struct {
 	off, end int64
-	digests  []driver.SignedDigest // at least one
+	digests  []Digest // at least one
 }
 
 // checkDigest returns an error for a digest that no file can have.
-func checkDigest(d *driver.SignedDigest) error {
+func checkDigest(d *Digest) error {
 	isWhole := d.Size == -1 && d.Offset == 0
 	switch {
 	case d.New == nil || len(d.Sum) == 0:
-		return fmt.Errorf("%w: a SignedDigest without New or Sum", tensor.ErrOption)
+		return fmt.Errorf("%w: a Digest without New or Sum", tensor.ErrOption)
 	case !isWhole && (d.Offset < 0 || d.Size < 0 || d.Offset+d.Size < 0):
-		return fmt.Errorf("%w: a SignedDigest of %d bytes at %d", tensor.ErrOption, d.Size, d.Offset)
+		return fmt.Errorf("%w: a Digest of %d bytes at %d", tensor.ErrOption, d.Size, d.Offset)
 	}
 	return nil
 }
 
 // rangesOf returns the ranges of a file of size bytes that have digests, in order. It fails unless they cover all of it.
-func rangesOf(digests []driver.SignedDigest, size int64) ([]signedRange, error) {
+func rangesOf(digests []Digest, size int64) ([]signedRange, error) {
 	var ranges []signedRange
 	for _, d := range digests {
 		end := size
@@ -50,7 +49,7 @@ func rangesOf(digests []driver.SignedDigest, size int64) ([]signedRange, error) 
 		if end > size {
 			return nil, fmt.Errorf("%w: it has %d bytes, and %d are signed", errDiffers, size, end)
 		}
-		ranges = append(ranges, signedRange{d.Offset, end, []driver.SignedDigest{d}})
+		ranges = append(ranges, signedRange{d.Offset, end, []Digest{d}})
 	}
 	slices.SortStableFunc(ranges, func(a, b signedRange) int {
 		return cmp.Or(cmp.Compare(a.off, b.off), cmp.Compare(a.end, b.end))
@@ -114,7 +113,7 @@ type hashed struct {
 // hashing says how files are hashed.
 type hashing struct {
 	ctx      context.Context
-	o        *driver.Options
+	c        *config
 	workers  int            // for one file
 	progress *work.Progress // of several files, nil for one
 }
@@ -123,13 +122,13 @@ type hashing struct {
 func (in *hashing) hashAll(r *source.Region, ranges []hashed) error {
 	p := in.progress
 	if p == nil {
-		p = &work.Progress{Report: in.o.Progress}
+		p = &work.Progress{Report: in.c.options.Progress}
 		for i := range ranges {
 			p.Expect(ranges[i].end - ranges[i].off)
 		}
 	}
 	r.Share()
-	reads := pass.Pass{Context: in.ctx, Fetch: fetchSize(in.o.Memory, workersOf(in.o.Workers))}
+	reads := pass.Pass{Context: in.ctx, Fetch: fetchSize(in.c.parse.Memory, workersOf(in.c.options.Workers))}
 	defer reads.Close()
 	return work.Each(in.ctx, len(ranges), in.workers, func(i int) error {
 		h := &ranges[i]
@@ -177,13 +176,13 @@ func (in *hashing) compareRanges(r *source.Region, ranges []signedRange) error {
 }
 
 // compareAny compares a sealed file without a name with the digests of several files: it must be one of them.
-func (in *hashing) compareAny(r *source.Region, files map[string][]driver.SignedDigest) error {
+func (in *hashing) compareAny(r *source.Region, files map[string][]Digest) error {
 	// Each range is hashed once with each kind of hash, which is known by the hash of nothing.
 	type kind struct {
 		off, end int64
 		empty    string
 	}
-	kindOf := func(s *signedRange, d *driver.SignedDigest) kind { return kind{s.off, s.end, string(d.New().Sum(nil))} }
+	kindOf := func(s *signedRange, d *Digest) kind { return kind{s.off, s.end, string(d.New().Sum(nil))} }
 	place := make(map[kind]int)
 	var all []hashed
 	var candidates [][]signedRange

@@ -22,7 +22,7 @@ const dirFormat = "tsr"
 func (m *Model) openDir(name string, isPath bool) (*Model, error) {
 	c := &m.opening
 	defer func() { c.door.Close() }()
-	asked := With(c.driver).Name()
+	asked := driverName(c.driver)
 	entries, err := c.door.Entries()
 	if err == nil && isRepository(entries) {
 		name, entries, err = m.enterSnapshot(name, isPath)
@@ -96,11 +96,11 @@ func (m *Model) openEntry(entries []driver.DirEntry, name string, isPath bool) e
 	}
 	if choice.File == "" {
 		if c.driver == nil {
-			of, err := Lookup(choice.Format)
+			of, err := byName(choice.Format)
 			if err != nil {
 				return err
 			}
-			c.driver = of.d
+			c.driver = of.driver
 		}
 		c.name, c.parts = name, choice.Parts
 		if isPath {
@@ -135,7 +135,7 @@ func (m *Model) choice(entries []driver.DirEntry) (directory.Choice, error) {
 	if isDirs {
 		return directory.Choice{}, nil
 	}
-	rule := directory.Rule{Format: formatOf, Wanted: With(d).Name(), IsDirectory: isOfDirectories}
+	rule := directory.Rule{Format: formatOf, Wanted: driverName(d), IsDirectory: isOfDirectories}
 	return rule.Choose(entries)
 }
 
@@ -146,9 +146,9 @@ func isThere(entries []driver.DirEntry, name string) bool {
 
 // formatOf returns the format of files with the ending of name, linked or not, or "".
 func formatOf(name string) string {
-	c, ok := ByExtension(name)
+	r, ok := byExtension(name)
 	if ok {
-		return c.Name()
+		return r.name
 	}
 	return foreign.ByEnding(name)
 }
@@ -156,7 +156,7 @@ func formatOf(name string) string {
 // checkDriver returns an error that names the package to import if no linked format has files called name. d is the format
 // that was asked for, or nil.
 func checkDriver(d driver.Driver, name, format string) error {
-	_, ok := ByExtension(name)
+	_, ok := byExtension(name)
 	if ok || d != nil {
 		return nil
 	}
@@ -165,10 +165,10 @@ func checkDriver(d driver.Driver, name, format string) error {
 
 // isOfDirectories reports whether models of a format are directories.
 func isOfDirectories(format string) bool {
-	c, err := Lookup(format)
+	r, err := byName(format)
 	if err != nil {
 		return format == dirFormat
 	}
-	_, ok := c.d.(driver.DirParser)
+	_, ok := r.driver.(driver.DirParser)
 	return ok
 }

@@ -1,8 +1,7 @@
 // Package format opens, verifies and writes model files of any format.
 //
 // Open detects the format of a file by its content and returns a Model, whose tensors are views
-// (package tensor) of the mapped file. Create writes a file from a Schema through a Writer. Save and Copy
-// do so in one call.
+// (package tensor) of the mapped file. Create writes a file from a Schema through a Writer; Save does so in one call.
 //
 // A format registers itself when its package is imported, as image decoders do:
 //
@@ -10,6 +9,9 @@
 //	import _ "github.com/weightmap/weightmap/mag"        // or just one
 //
 // A program that imports one format links no other. Package driver describes how to add one.
+//
+// A format is a value, which has the options that only it has: mle.Format{Chunked: true}. The options for all formats are
+// Options and WriteOptions; nil works for both.
 //
 // # What opens
 //
@@ -79,7 +81,7 @@
 //
 // # Errors
 //
-// Errors are *Error values with format, path, field and byte offset. They wrap one of the errors
+// Errors are *tensor.Error values with format, path, field and byte offset. They wrap one of the errors
 // below, for errors.Is. No input makes this package panic. Opening and verifying allocate in proportion to
 // the file and within Options.MaxMemory; see SECURITY.md for what was measured.
 package format

@@ -29,11 +29,11 @@ func (toyWriter) Describe() driver.Description {
 
 func (toyWriter) Detect([]byte, int64) bool { return true }
 
-func (toyWriter) Parse(driver.Source, *driver.Index, *driver.Options) (*driver.Parsed, error) {
+func (toyWriter) Parse(driver.Source, *driver.Index, *driver.ParseOptions) (*driver.Parsed, error) {
 	return nil, tensor.ErrUnsupported
 }
 
-func (toyWriter) Losses(*schema.Schema, *driver.WriteOptions, *schema.LossList) error { return nil }
+func (toyWriter) Losses(*schema.Schema, *driver.LayoutOptions, *schema.LossList) error { return nil }
 
 // laidOut is a driver whose files have a layout.
 type laidOut struct {
@@ -41,7 +41,7 @@ type laidOut struct {
 	layout func(p *schema.Schema) (*driver.Layout, error)
 }
 
-func (d *laidOut) Layout(p *schema.Schema, _ *driver.WriteOptions) (*driver.Layout, error) {
+func (d *laidOut) Layout(p *schema.Schema, _ *driver.LayoutOptions) (*driver.Layout, error) {
 	return d.layout(p)
 }
 
@@ -63,7 +63,7 @@ type toyEncoder struct {
 	closed int
 }
 
-func (d *encoded) Layout(p *schema.Schema, _ *driver.WriteOptions) (*driver.Layout, error) {
+func (d *encoded) Layout(p *schema.Schema, _ *driver.LayoutOptions) (*driver.Layout, error) {
 	return &driver.Layout{Streams: d.streams, Encode: func(t driver.Target) (driver.Encoder, error) { return d.encode(t, p) }}, nil
 }
 
@@ -120,8 +120,9 @@ func backwards(p *schema.Schema) (*driver.Layout, error) {
 
 const backwardsFile = "head\x00\x00CCCC|BBAAA\x00\x00\x00"
 
-func toyOptions(path string) *driver.WriteOptions {
-	return &driver.WriteOptions{Context: context.Background(), NoSync: true, Path: path}
+// toyOptions returns options to write with a driver.
+func toyOptions(d driver.Driver) *WriteOptions {
+	return &WriteOptions{Format: asFormat{d}, Context: context.Background(), NoSync: true}
 }
 
 // writeInOrder writes the tensors in the given order, one letter each ("e" for the empty one), and closes the
@@ -136,11 +137,11 @@ func writeInOrder(w *Writer, order string) error {
 }
 
 // streamed returns what a driver writes to a stream.
-func streamed(d driver.Driver, spool driver.Spool, order string) (string, error) {
+func streamed(d driver.Driver, spool Spool, order string) (string, error) {
 	var out bytes.Buffer
-	c := toyOptions("")
+	c := toyOptions(d)
 	c.Spool = spool
-	w, err := newWriter(d, &out, threeTensors(), c)
+	w, err := NewWriter(&out, threeTensors(), c)
 	if err == nil {
 		err = writeInOrder(w, order)
 	}
@@ -152,14 +153,14 @@ func TestLayout(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	d := &laidOut{layout: backwards}
 	for _, order := range []string{"c e b a", "e c b a", "a b e c", "b e a c", "a e c b"} {
-		for _, spool := range []driver.Spool{driver.SpoolFile, driver.SpoolMemory} {
+		for _, spool := range []Spool{SpoolFile, SpoolMemory} {
 			if out, err := streamed(d, spool, order); out != backwardsFile || err != nil {
 				t.Errorf("%s, spool %d: %q, %v", order, spool, out, err)
 			}
 		}
 		path := filepath.Join(t.TempDir(), "m.toy")
-		c := toyOptions(path)
-		w, err := newWriter(d, nil, threeTensors(), c)
+		c := toyOptions(d)
+		w, err := Create(path, threeTensors(), c)
 		if err == nil {
 			err = writeInOrder(w, order)
 		}
@@ -190,13 +191,13 @@ func TestLayoutLate(t *testing.T) {
 			return l, err
 		}}
 		for _, tt := range []struct {
-			spool driver.Spool
+			spool Spool
 			part  driver.Part
 			want  error
 		}{
-			{driver.SpoolFile, driver.Part{Offset: 4, Bytes: []byte("!!")}, nil},
-			{driver.SpoolMemory, driver.Part{Offset: 4, Bytes: []byte("!!")}, nil},
-			{driver.SpoolNever, driver.Part{}, driver.ErrSequential},
+			{SpoolFile, driver.Part{Offset: 4, Bytes: []byte("!!")}, nil},
+			{SpoolMemory, driver.Part{Offset: 4, Bytes: []byte("!!")}, nil},
+			{SpoolNever, driver.Part{}, driver.ErrSequential},
 		} {
 			part = tt.part
 			out, err := streamed(d, tt.spool, "a c b e")
@@ -225,14 +226,14 @@ func TestLyingLayouts(t *testing.T) {
 	} {
 		d := &laidOut{layout: func(*schema.Schema) (*driver.Layout, error) { return tt.l, nil }}
 		var out bytes.Buffer
-		_, err := newWriter(d, &out, threeTensors(), toyOptions(""))
+		_, err := NewWriter(&out, threeTensors(), toyOptions(d))
 		wantToyError(t, tt.name, err, tensor.ErrSchema, "")
 		if out.Len() > 0 {
 			t.Errorf("%s: %q was written", tt.name, out.String())
 		}
 		path := storedToy(t)
-		c := toyOptions(path)
-		_, err = newWriter(d, nil, threeTensors(), c)
+		c := toyOptions(d)
+		_, err = Create(path, threeTensors(), c)
 		wantToyError(t, tt.name, err, tensor.ErrSchema, "")
 		untouchedToy(t, path)
 	}
@@ -249,12 +250,12 @@ func untouchedToy(t *testing.T, path string) {
 func TestEncoding(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	for _, streams := range []bool{false, true} {
-		for _, spool := range []driver.Spool{driver.SpoolFile, driver.SpoolMemory, driver.SpoolNever} {
+		for _, spool := range []Spool{SpoolFile, SpoolMemory, SpoolNever} {
 			for _, order := range []string{"a b e c", "c a b e"} {
 				d := &encoded{streams: streams}
 				out, err := streamed(d, spool, order)
 				switch {
-				case spool == driver.SpoolNever && (order != "a b e c" || !streams):
+				case spool == SpoolNever && (order != "a b e c" || !streams):
 					if !errors.Is(err, driver.ErrSequential) {
 						t.Errorf("streams %v, %s with plan.SpoolNever: %v", streams, order, err)
 					}
@@ -274,7 +275,7 @@ func TestEncoding(t *testing.T) {
 
 // TestCannotWrite: a driver that cannot write is an error.
 func TestCannotWrite(t *testing.T) {
-	_, err := newWriter(&toyWriter{}, io.Discard, nil, toyOptions(""))
+	_, err := NewWriter(io.Discard, nil, toyOptions(&toyWriter{}))
 	wantToyError(t, "a format that cannot be written", err, tensor.ErrUnsupported, "")
 }
 
@@ -307,11 +308,11 @@ func TestWriterFailures(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d, path := tt.d, storedToy(t)
-			c := toyOptions(path)
+			c := toyOptions(&d)
 			if tt.ctx != nil {
 				c.Context = tt.ctx
 			}
-			w, err := newWriter(&d, nil, threeTensors(), c)
+			w, err := Create(path, threeTensors(), c)
 			if err == nil && tt.run != nil {
 				err = tt.run(w)
 				for _, err := range []error{w.WriteTensor("a", strings.NewReader("AAA")), w.Close()} {
@@ -346,10 +347,10 @@ func TestWriteProgress(t *testing.T) {
 		Name        string
 	}
 	var got []report
-	c := toyOptions("")
-	c.Spool = driver.SpoolMemory
+	c := toyOptions(&laidOut{layout: backwards})
+	c.Spool = SpoolMemory
 	c.Progress = func(d, n int64, s string) { got = append(got, report{d, n, s}) }
-	w, err := newWriter(&laidOut{layout: backwards}, io.Discard, threeTensors(), c)
+	w, err := NewWriter(io.Discard, threeTensors(), c)
 	if err == nil {
 		err = writeInOrder(w, "a b e c")
 	}
@@ -393,7 +394,7 @@ func TestWriterForgets(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w, err := newWriter(&encoded{}, nil, threeTensors(), toyOptions(filepath.Join(t.TempDir(), "x.toy")))
+			w, err := Create(filepath.Join(t.TempDir(), "x.toy"), threeTensors(), toyOptions(&encoded{}))
 			expect.OK(t, err)
 			defer w.Abort()
 			in := w.plan.Tensors[0]

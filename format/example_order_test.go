@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/safetensors"
 	_ "github.com/weightmap/weightmap/format/safetensors"
 	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/tensor"
@@ -31,7 +32,7 @@ func ExampleWriter_Order() {
 	data := map[string]string{"bias": "\x01\x02\x03\x04", "weight": "\x00\x00\x80\x3f\x00\x00\x00\x40"}
 
 	r, body := io.Pipe()
-	w, err := format.NewWriter("safetensors", body, s, &format.WriteOptions{Spool: format.SpoolNever})
+	w, err := format.NewWriter(body, s, &format.WriteOptions{Spool: format.SpoolNever, Format: safetensors.Format{}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -76,7 +77,7 @@ func ExampleShardRequests() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := format.Save(path, "", weight, bias); err != nil {
+	if err := format.Save(context.Background(), path, nil, []tensor.View{weight, bias}, nil); err != nil {
 		log.Fatal(err)
 	}
 	m, err := format.Open(path, nil)
@@ -121,7 +122,7 @@ func ExampleModel_InFileOrder() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := format.Save(path, "", weight); err != nil {
+	if err := format.Save(context.Background(), path, nil, []tensor.View{weight}, nil); err != nil {
 		log.Fatal(err)
 	}
 	m, err := format.Open(path, nil)

@@ -15,7 +15,14 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	_ "github.com/weightmap/weightmap/format/all"
+	"github.com/weightmap/weightmap/format/gguf"
+	"github.com/weightmap/weightmap/format/onnx"
+	"github.com/weightmap/weightmap/format/safetensors"
 	"github.com/weightmap/weightmap/format/schema"
+	"github.com/weightmap/weightmap/internal/expect"
+	"github.com/weightmap/weightmap/mag"
+	"github.com/weightmap/weightmap/mle"
+	"github.com/weightmap/weightmap/mobi"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -44,7 +51,7 @@ func layers() []tensor.View {
 // saved writes the layers to a file of that name in a new directory, and returns its path.
 func saved(name string) string {
 	path := filepath.Join(filepath.Dir(examplePath()), name)
-	if err := format.Save(path, "", layers()...); err != nil {
+	if err := format.Save(context.Background(), path, nil, layers(), nil); err != nil {
 		log.Fatal(err)
 	}
 	return path
@@ -57,7 +64,7 @@ func file(formatName string) []byte {
 	for _, v := range layers() {
 		plan.Tensors = append(plan.Tensors, v.Info())
 	}
-	w, err := format.NewWriter(formatName, &b, plan, nil)
+	w, err := format.NewWriter(&b, plan, &format.WriteOptions{Format: expect.Must(format.ByName(formatName))})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -154,7 +161,7 @@ func ExampleSave() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := format.Save(path, "", weight); err != nil { // the format by the ending
+	if err := format.Save(context.Background(), path, nil, []tensor.View{weight}, nil); err != nil { // the format by the ending
 		log.Fatal(err)
 	}
 	m, err := format.Open(path, nil)
@@ -170,13 +177,93 @@ func ExampleSave() {
 	// "fc.weight" float32 [2, 2]
 }
 
+// The same to any io.Writer, such as the answer to a request. Without a name of a file the options have the format.
+func ExampleWrite() {
+	var out bytes.Buffer
+	err := format.Write(context.Background(), &out, nil, layers(), &format.WriteOptions{Format: safetensors.Format{}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	m, err := format.OpenBytes(out.Bytes(), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer m.Close()
+	fmt.Println(m.Format(), m.Len())
+	// Output: safetensors 2
+}
+
+// What a format could not hold of a model, before anything is written.
+func ExampleLosses() {
+	s := &schema.Schema{Metadata: schema.Metadata{{Key: "author", Value: "me"}}}
+	for _, path := range []string{"model.gguf", "model.npz"} {
+		lost, err := format.Losses(path, s, nil)
+		fmt.Println(path, len(lost), err)
+		for _, l := range lost {
+			fmt.Println(l.Item(), l.Why)
+		}
+	}
+	// Output:
+	// model.gguf 0 <nil>
+	// model.npz 1 <nil>
+	// metadata:author NumPy has no metadata (string)
+}
+
+// The same options for two formats.
+func ExampleWriteOptions_With() {
+	o := &format.WriteOptions{AcceptLoss: []string{"name"}}
+	for _, f := range []format.Format{mle.Format{HeaderSize: 128}, mobi.Format{Footer: mobi.CRC32}} {
+		var out bytes.Buffer
+		err := format.Write(context.Background(), &out, nil, layers(), o.With(f))
+		fmt.Println(out.Len(), err)
+	}
+	// Output:
+	// 520 <nil>
+	// 184 <nil>
+}
+
+// A file that must be of one format. It fails to open as another.
+func ExampleOptions_With() {
+	path := saved("model.gguf")
+	defer os.RemoveAll(filepath.Dir(path))
+	var o *format.Options
+	_, err := format.Open(path, o.With(mag.Format{}))
+	fmt.Println(errors.Is(err, format.ErrMagic))
+	// Output: true
+}
+
+// Who signed a file: the key that is trusted, another one, or nobody who can be believed.
+func ExampleModel_CheckSignature() {
+	path := filepath.Join(filepath.Dir(examplePath()), "model.mle")
+	defer os.RemoveAll(filepath.Dir(path))
+	public, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx := context.Background()
+	err = format.Save(ctx, path, nil, layers(), &format.WriteOptions{Signer: private})
+	if err != nil {
+		log.Fatal(err)
+	}
+	m, err := format.Open(path, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer m.Close()
+	fmt.Println(m.CheckSignature(ctx, public))
+	fmt.Println(m.CheckSignature(ctx, nil)) // by the key in the file
+	// Output:
+	// trusted <nil>
+	// not checked <nil>
+}
+
 // Metadata: numbers of any type go in, and come out as what the reader wants.
 func ExampleMetadata() {
 	var out bytes.Buffer
 	plan := &schema.Schema{Metadata: schema.Metadata{
 		{Key: "epochs", Value: 3}, {Key: "rate", Value: float32(0.5)}, {Key: "labels", Value: []string{"cat", "dog"}},
 	}}
-	w, err := format.NewWriter("mle", &out, plan, nil)
+	w, err := format.NewWriter(&out, plan, &format.WriteOptions{Format: mle.Format{}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -288,7 +375,7 @@ func ExampleCreate() {
 		Metadata: schema.Metadata{{Key: "author", Value: "me"}},
 		Tensors:  []tensor.Info{{Name: "mask", DType: tensor.Bool, Shape: tensor.Shape{4}}},
 	}
-	w, err := format.Create("", path, plan, nil) // the format by the ending
+	w, err := format.Create(path, plan, nil) // the format by the ending
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -310,7 +397,7 @@ func ExampleCreate() {
 func ExampleNewWriter() {
 	var out bytes.Buffer
 	plan := &schema.Schema{Tensors: []tensor.Info{{Name: "mask", DType: tensor.Bool, Shape: tensor.Shape{4}}}}
-	w, err := format.NewWriter("safetensors", &out, plan, &format.WriteOptions{Spool: format.SpoolNever})
+	w, err := format.NewWriter(&out, plan, &format.WriteOptions{Spool: format.SpoolNever, Format: safetensors.Format{}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -341,7 +428,7 @@ func ExampleWriter_WriteView() {
 	views := []tensor.View{first.At(0), second.At(0)}
 	var out bytes.Buffer
 	plan := &schema.Schema{Tensors: []tensor.Info{views[0].Info(), views[1].Info()}}
-	w, err := format.NewWriter("gguf", &out, plan, nil)
+	w, err := format.NewWriter(&out, plan, &format.WriteOptions{Format: gguf.Format{}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -370,7 +457,7 @@ func ExampleWriter_WriteModel() {
 		log.Fatal(err)
 	}
 	plan.Metadata = append(plan.Metadata, schema.Entry{Key: "epochs", Value: int64(20)})
-	w, err := format.Create("", filepath.Join(filepath.Dir(path), "model.mag"), plan, nil)
+	w, err := format.Create(filepath.Join(filepath.Dir(path), "model.mag"), plan, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -397,7 +484,7 @@ func ExampleLossError() {
 	defer os.RemoveAll(filepath.Dir(path))
 	plan := &schema.Schema{Metadata: schema.Metadata{{Key: "author", Value: "me"}}}
 
-	_, err := format.Create("", path, plan, nil)
+	_, err := format.Create(path, plan, nil)
 	var refused *schema.LossError
 	if !errors.As(err, &refused) {
 		log.Fatal(err)
@@ -407,7 +494,7 @@ func ExampleLossError() {
 		fmt.Println(l.Item(), l.Acceptable)
 		accept = append(accept, l.Item()) // or string(l.Kind), for all metadata
 	}
-	w, err := format.Create("", path, plan, &format.WriteOptions{AcceptLoss: accept})
+	w, err := format.Create(path, plan, &format.WriteOptions{AcceptLoss: accept})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -437,54 +524,44 @@ func ExampleDetect() {
 	// true
 }
 
-// A program that writes the format of the file's name, or the one the user asks for.
-func ExampleFor() {
-	for _, name := range []string{"", "mag"} {
-		c, err := format.For(name, "model.safetensors")
-		fmt.Println(c.Name(), err)
-	}
-	// Output:
-	// safetensors <nil>
-	// mag <nil>
-}
-
 func ExampleByExtension() {
-	c, ok := format.ByExtension("weights/model.gguf")
-	fmt.Println(c.Name(), c.Extensions(), ok)
-	// Output: gguf [.gguf] true
+	f, err := format.ByExtension("weights/model.gguf")
+	fmt.Println(f.Driver().Describe().Name, err)
+	_, err = format.ByExtension("weights/model.txt")
+	fmt.Println(errors.Is(err, format.ErrUnknownFormat))
+	// Output:
+	// gguf <nil>
+	// true
 }
 
 // One format, chosen at run time.
-func ExampleLookup() {
+func ExampleByName() {
 	path := filepath.Join(filepath.Dir(examplePath()), "weights")
 	defer os.RemoveAll(filepath.Dir(path))
-	c, err := format.Lookup("npz")
+	f, err := format.ByName("npz")
 	if err != nil {
 		log.Fatal(err)
 	}
-	plan := &schema.Schema{Tensors: []tensor.Info{{Name: "mask", DType: tensor.Bool, Shape: tensor.Shape{2}}}}
-	w, err := c.Create(path, plan, nil)
+	mask, err := tensor.Of("mask", tensor.Shape{2}, []uint8{1, 0})
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := w.WriteTensor("mask", bytes.NewReader([]byte{1, 0})); err != nil {
+	err = format.Save(context.Background(), path, nil, []tensor.View{mask}, &format.WriteOptions{Format: f})
+	if err != nil {
 		log.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		log.Fatal(err)
-	}
-	m, err := c.Open(path, nil) // of this format only
+	m, err := format.Open(path, &format.Options{Format: f}) // of this format only
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer m.Close()
-	fmt.Println(m.Format(), m.Len(), c.Detect([]byte("GGUF"), 4))
-	// Output: npz 1 false
+	fmt.Println(m.Format(), m.Len())
+	// Output: npz 1
 }
 
 // The formats that the program links.
-func ExampleFormats() {
-	fmt.Println(slices.Contains(format.Formats(), "torch"), slices.Contains(format.Writable(), "torch"))
+func ExampleNames() {
+	fmt.Println(slices.Contains(format.Names(), "torch"), slices.Contains(format.Writable(), "torch"))
 	// Output: true false
 }
 
@@ -512,7 +589,7 @@ func ExampleModel() {
 func ExampleModel_Value() {
 	var b bytes.Buffer
 	p := &schema.Schema{Metadata: schema.Metadata{{Key: "epochs", Value: int64(20)}}}
-	w, err := format.NewWriter("gguf", &b, p, nil)
+	w, err := format.NewWriter(&b, p, &format.WriteOptions{Format: gguf.Format{}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -543,7 +620,7 @@ func ExampleModel_Part() {
 	for _, v := range layers() {
 		p.Tensors = append(p.Tensors, v.Info())
 	}
-	w, err := format.Create("", filepath.Join(dir, "m.safetensors"), p, &format.WriteOptions{MaxShard: 16})
+	w, err := format.Create(filepath.Join(dir, "m.safetensors"), p, &format.WriteOptions{MaxShard: 16})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -656,7 +733,7 @@ func ExampleVerifyOptions() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	w, err := format.Create("mle", path, &schema.Schema{}, &format.WriteOptions{Signer: private})
+	w, err := format.Create(path, &schema.Schema{}, &format.WriteOptions{Signer: private, Format: mle.Format{}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -715,7 +792,7 @@ func ExampleModel_Graph() {
 		},
 	}
 	var out bytes.Buffer
-	w, err := format.NewWriter("onnx", &out, plan, nil)
+	w, err := format.NewWriter(&out, plan, &format.WriteOptions{Format: onnx.Format{}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -762,7 +839,7 @@ func ExampleModel_Native() {
 func ExampleModel_RestoreNames() {
 	var out bytes.Buffer
 	plan := &schema.Schema{Tensors: []tensor.Info{{Name: "fc.bias", DType: tensor.Int8, Shape: tensor.Shape{3}}}}
-	w, err := format.NewWriter("mobi", &out, plan, &format.WriteOptions{KeepNames: true, AcceptLoss: []string{"name"}})
+	w, err := format.NewWriter(&out, plan, &format.WriteOptions{KeepNames: true, AcceptLoss: []string{"name"}, Format: mobi.Format{}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -797,7 +874,7 @@ func ExampleWriter_WriteTensor() {
 	path := examplePath()
 	defer os.RemoveAll(filepath.Dir(path))
 	plan := &schema.Schema{Tensors: []tensor.Info{{Name: "w", DType: tensor.Float16, Shape: tensor.Shape{2}}}}
-	w, err := format.Create("", path, plan, nil)
+	w, err := format.Create(path, plan, nil)
 	if err != nil {
 		log.Fatal(err)
 	}

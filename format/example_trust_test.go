@@ -14,6 +14,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/schema"
+	"github.com/weightmap/weightmap/mle"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -25,7 +26,7 @@ func ExampleTrustKey() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	w, err := format.Create("mle", path, &schema.Schema{}, &format.WriteOptions{Signer: private})
+	w, err := format.Create(path, &schema.Schema{}, &format.WriteOptions{Signer: private, Format: mle.Format{}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -61,7 +62,7 @@ func ExampleTrust() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := format.Save(path, "", v); err != nil {
+	if err := format.Save(context.Background(), path, nil, []tensor.View{v}, nil); err != nil {
 		log.Fatal(err)
 	}
 	b, err := os.ReadFile(path)
@@ -98,7 +99,7 @@ func ExampleTrust() {
 			if err != nil {
 				return err
 			}
-			err = u.Require(name, format.SignedDigest{Size: -1, New: sha256.New, Sum: sum})
+			err = u.Require(name, format.Digest{Size: -1, New: sha256.New, Sum: sum})
 			if err != nil {
 				return err
 			}

@@ -59,7 +59,7 @@ func (m *fakeOpen) check(driver.Verification) error {
 	return m.fake.verifyErr
 }
 
-func (f *fake) Parse(src driver.Source, x *driver.Index, _ *driver.Options) (*driver.Parsed, error) {
+func (f *fake) Parse(src driver.Source, x *driver.Index, _ *driver.ParseOptions) (*driver.Parsed, error) {
 	return f.parse(src, 0, x)
 }
 
@@ -89,7 +89,7 @@ func (f *fake) parse(src driver.Source, s driver.Space, x *driver.Index) (*drive
 	return &driver.Parsed{Own: m, LazyMetadata: m.Metadata, Sums: m.Sums, SumsOf: m.SumsOf}, c.Err()
 }
 
-func (f fakeDirs) ParseDir(dir driver.Dir, x *driver.Index, _ *driver.Options) (*driver.Parsed, error) {
+func (f fakeDirs) ParseDir(dir driver.Dir, x *driver.Index, _ *driver.ParseOptions) (*driver.Parsed, error) {
 	src, s, err := dir.Open("model")
 	if err != nil {
 		return nil, err
@@ -97,9 +97,9 @@ func (f fakeDirs) ParseDir(dir driver.Dir, x *driver.Index, _ *driver.Options) (
 	return f.parse(src, s, x)
 }
 
-func (f *fake) Losses(*schema.Schema, *driver.WriteOptions, *schema.LossList) error { return nil }
+func (f *fake) Losses(*schema.Schema, *driver.LayoutOptions, *schema.LossList) error { return nil }
 
-func (f *fake) Layout(p *schema.Schema, _ *driver.WriteOptions) (*driver.Layout, error) {
+func (f *fake) Layout(p *schema.Schema, _ *driver.LayoutOptions) (*driver.Layout, error) {
 	f.layouts++
 	var w wire.Buffer
 	w.Str(f.magic)
@@ -149,7 +149,7 @@ var (
 
 func init() {
 	for _, d := range []driver.Driver{tieTwo, plainFake, dirFake, tieOne} {
-		Register(d)
+		Register(asFormat{d})
 	}
 }
 

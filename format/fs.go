@@ -21,7 +21,7 @@ func OpenFS(fsys fs.FS, name string, opts *Options) (*Model, error) {
 }
 
 func openFS(fsys fs.FS, name string, opts *Options) (*Model, error) {
-	m, err := Codec{}.opening(opts)
+	m, err := newModel(opts)
 	if err == nil && fsys == nil {
 		err = missing("file system")
 	}
@@ -32,7 +32,7 @@ func openFS(fsys fs.FS, name string, opts *Options) (*Model, error) {
 	c.options.Dir, c.fs, c.name = "", fsys, name
 	st, err := fs.Stat(fsys, name)
 	if err != nil {
-		return nil, wire.Explain(err, c.options.Format, name)
+		return nil, wire.Explain(err, driverName(c.driver), name)
 	}
 	if st.IsDir() {
 		c.door = inFS(fsys, name, c.options.Root)
@@ -41,7 +41,7 @@ func openFS(fsys fs.FS, name string, opts *Options) (*Model, error) {
 	c.door = inFS(fsys, path.Dir(name), c.options.Root)
 	r, err := c.openNamed()
 	if err != nil {
-		return nil, wire.Explain(err, c.options.Format, name)
+		return nil, wire.Explain(err, driverName(c.driver), name)
 	}
 	return m.finish(r, nil, "")
 }

@@ -17,7 +17,7 @@ import (
 // There is nothing to compare the whole file with: Options.Trusted is ErrUnsupported, and so is a size below that of
 // head. Options.Private has no effect. head must not change until the model is closed.
 func OpenHead(head []byte, size int64, opts *Options) (*Model, error) {
-	m, err := Codec{}.opening(opts)
+	m, err := newModel(opts)
 	if err != nil {
 		return nil, err
 	}

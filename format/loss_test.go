@@ -23,9 +23,11 @@ type poor struct {
 }
 
 // newPoor returns the format, which shows the schema in *seen.
-func newPoor(seen **schema.Schema) Codec { return With(poor{&fake{name: "poor", magic: "POOR"}, seen}) }
+func newPoor(seen **schema.Schema) Format {
+	return asFormat{poor{&fake{name: "poor", magic: "POOR"}, seen}}
+}
 
-func (d poor) Losses(p *schema.Schema, _ *driver.WriteOptions, l *schema.LossList) error {
+func (d poor) Losses(p *schema.Schema, _ *driver.LayoutOptions, l *schema.LossList) error {
 	l.AllQuantization(p, "no parameters")
 	l.AllMetadata(p, "no metadata")
 	for i := range p.Tensors {
@@ -53,7 +55,7 @@ func (d poor) Losses(p *schema.Schema, _ *driver.WriteOptions, l *schema.LossLis
 	return nil
 }
 
-func (d poor) Layout(p *schema.Schema, o *driver.WriteOptions) (*driver.Layout, error) {
+func (d poor) Layout(p *schema.Schema, o *driver.LayoutOptions) (*driver.Layout, error) {
 	*d.seen = p
 	return d.fake.Layout(p, o)
 }
@@ -115,7 +117,7 @@ func TestLosses(t *testing.T) {
 			before := fmt.Sprintf("%+v %+v", p, p.Graph)
 			var seen *schema.Schema
 			var out bytes.Buffer
-			_, err := newPoor(&seen).NewWriter(&out, p, &WriteOptions{AcceptLoss: c.accept, Spool: SpoolNever})
+			_, err := NewWriter(&out, p, &WriteOptions{Format: newPoor(&seen), AcceptLoss: c.accept, Spool: SpoolNever})
 			if diff := cmp.Diff(c.want, itemsOf(err)); diff != "" {
 				t.Fatalf("%v: %s", err, diff)
 			}
@@ -144,13 +146,13 @@ func TestSingleLoss(t *testing.T) {
 	p := fakePlan()
 	p.Metadata = schema.Metadata{{Key: "author", Value: "me"}}
 	var seen *schema.Schema
-	_, err := newPoor(&seen).Create(t.TempDir()+"/m.poor", p, nil)
+	_, err := Create(t.TempDir()+"/m.poor", p, &WriteOptions{Format: newPoor(&seen)})
 	var e *tensor.Error
 	if !errors.As(err, &e) || e.Field != `metadata "author"` || e.Path == "" || !strings.HasSuffix(err.Error(), `: metadata "author": invalid schema: unsupported: no metadata (string)`) {
 		t.Errorf("%v (%+v)", err, e)
 	}
 	p = &schema.Schema{Graph: &schema.Graph{Nodes: []schema.Node{{Op: "Gemm"}}}}
-	if _, err = newPoor(&seen).NewWriter(&bytes.Buffer{}, p, nil); !errors.Is(err, ErrLimit) || !errors.Is(err, ErrUnsupported) {
+	if _, err = NewWriter(&bytes.Buffer{}, p, &WriteOptions{Format: newPoor(&seen)}); !errors.Is(err, ErrLimit) || !errors.Is(err, ErrUnsupported) {
 		t.Errorf("%v, want ErrLimit too", err)
 	}
 }
@@ -163,7 +165,7 @@ func TestManyLosses(t *testing.T) {
 	}
 	p.Tensors[1].DType = tensor.Int8
 	var seen *schema.Schema
-	_, err := newPoor(&seen).NewWriter(&bytes.Buffer{}, p, nil)
+	_, err := NewWriter(&bytes.Buffer{}, p, &WriteOptions{Format: newPoor(&seen)})
 	if n := len(itemsOf(err)); n != 1001 {
 		t.Errorf("%d losses", n)
 	}
@@ -176,7 +178,7 @@ func TestManyLosses(t *testing.T) {
 // no schema.
 func TestAcceptUnknown(t *testing.T) {
 	for _, s := range []string{"", "metdata", "all", ":author", "dtype", "shape:w", "Metadata"} {
-		_, err := With(plainFake).NewWriter(&bytes.Buffer{}, fakePlan(), &WriteOptions{AcceptLoss: []string{"graph", s}})
+		_, err := NewWriter(&bytes.Buffer{}, fakePlan(), &WriteOptions{Format: asFormat{plainFake}, AcceptLoss: []string{"graph", s}})
 		var e *tensor.Error
 		if !errors.As(err, &e) || !errors.Is(err, ErrSchema) || e.Field != "AcceptLoss" {
 			t.Errorf("%q: %v", s, err)
@@ -207,7 +209,7 @@ func TestCopyDisagrees(t *testing.T) {
 				"WriteModel": func(w *Writer) error { return w.WriteModel(m) },
 				"WriteView":  func(w *Writer) error { return w.WriteView(m.At(0)) },
 			} {
-				w, err := With(plainFake).NewWriter(&bytes.Buffer{}, p, nil)
+				w, err := NewWriter(&bytes.Buffer{}, p, &WriteOptions{Format: asFormat{plainFake}})
 				expect.OK(t, err)
 				defer w.Abort()
 				if err := write(w); !errors.Is(err, c.want) || c.want != nil && !errors.Is(err, ErrSchema) {

@@ -49,7 +49,7 @@ func unpackable(n int, p driver.Parsed) *toy {
 func TestMaxMemoryOfKept(t *testing.T) {
 	const limit = 2500 + 4<<10
 	account := driver.NewMemory(limit)
-	m := open(t, source.FromBytes(nil), unpackable(4, unpacked(new(int), nil)), func(c *config) { c.options.Memory = account })
+	m := open(t, source.FromBytes(nil), unpackable(4, unpacked(new(int), nil)), func(c *config) { c.parse.Memory = account })
 	index := limit - account.Left()
 	expect.OK(t, account.Reserve(4<<10-index))
 	for i, want := range []error{nil, nil, tensor.ErrLimit, tensor.ErrLimit} {
@@ -71,7 +71,7 @@ func TestEvictKept(t *testing.T) {
 	account := driver.NewMemory(limit)
 	loads := 0
 	f := unpacked(&loads, nil)
-	m := open(t, source.FromBytes(nil), unpackable(3, f), func(c *config) { c.options.Memory = account })
+	m := open(t, source.FromBytes(nil), unpackable(3, f), func(c *config) { c.parse.Memory = account })
 	index := limit - account.Left()
 	for round := range 3 {
 		b, err := m.At(round % 2).Bytes()
@@ -93,7 +93,7 @@ func TestEvictKept(t *testing.T) {
 // TestMaxMemoryOfIndex: an index that takes more than allowed ends opening, whatever
 // the driver makes of it.
 func TestMaxMemoryOfIndex(t *testing.T) {
-	c := toyConfig(unpackable(20, unpacked(new(int), nil)), func(c *config) { c.options.Memory = driver.NewMemory(1000) })
+	c := toyConfig(unpackable(20, unpacked(new(int), nil)), func(c *config) { c.parse.Memory = driver.NewMemory(1000) })
 	err := new(Model).openRegion(source.FromBytes(nil), c)
 	if !errors.Is(err, tensor.ErrLimit) || !strings.Contains(err.Error(), "MaxMemory") {
 		t.Errorf("%v, want ErrLimit that names the option", err)

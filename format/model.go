@@ -299,6 +299,10 @@ func (m *Model) CheckClaim() error {
 	return m.within(m.parsed.CheckClaim)
 }
 
+// Own returns what the package of the model's format knows of it, for the From of that package. It is nil for a format that has
+// nothing, and for a nil Model.
+func (m *Model) Own() any { return m.opened().parsed.Own }
+
 // NeedsKey reports whether the data is encrypted and Options.Key was not set.
 func (m *Model) NeedsKey() bool {
 	m = m.opened()

@@ -78,7 +78,7 @@ func TestErrorsAreRepeated(t *testing.T) {
 	put(t, dir+"/m.toy", ramp(8))
 	d := &toy{tensors: []driver.Tensor{u8("w", 0, 8), in(1, u8("far", 0, 4))}}
 	d.dir = func(dir driver.Dir) error { _, err := dir.Declare("none.bin"); return err }
-	m := openPath(t, dir+"/m.toy", d)
+	m := openToy(t, dir+"/m.toy", d)
 	for _, tt := range []struct {
 		name, field string
 		want        error

@@ -30,11 +30,19 @@ import (
 // only one.
 //
 // If the files of a model are replaced while it is opened, Open starts over, up to three times; then the error is ErrChanged.
-func Open(path string, opts *Options) (*Model, error) { return Codec{}.Open(path, opts) }
+func Open(path string, opts *Options) (*Model, error) {
+	return openStable(func() (*Model, error) { return openPath(path, opts) })
+}
 
 // OpenBytes opens a model in memory, such as an embedded file. Views alias b, which must not change until
 // the model is closed.
-func OpenBytes(b []byte, opts *Options) (*Model, error) { return Codec{}.OpenBytes(b, opts) }
+func OpenBytes(b []byte, opts *Options) (*Model, error) {
+	m, err := newModel(opts)
+	if err != nil {
+		return nil, err
+	}
+	return m.finish(source.FromBytes(b), nil, "")
+}
 
 // OpenReaderAt opens a model of size bytes behind r, such as an object in a store. It reads the structure now, and the
 // bytes of a tensor each time they are used, unless Options.CacheBytes keeps them. View.Slice and
@@ -51,14 +59,34 @@ func OpenBytes(b []byte, opts *Options) (*Model, error) { return Codec{}.OpenByt
 //	ReadAtContext(context.Context, []byte, int64) (int, error)  lets Model.Verify and View.ReadIntoContext cancel reads
 //	Parallel() int                                            how many ReadAt at once are useful; without it, those of Options and of Load are used
 func OpenReaderAt(r io.ReaderAt, size int64, opts *Options) (*Model, error) {
-	return Codec{}.OpenReaderAt(r, size, opts)
+	m, err := newModel(opts)
+	if err == nil && r == nil {
+		err = missing("reader")
+	}
+	if err != nil {
+		return nil, err
+	}
+	if s, ok := r.(sibling); ok {
+		m.opening.door = siblings(s.Sibling)
+	}
+	region, err := source.OpenReader(r, size, m.files())
+	return m.finish(region, err, "")
 }
 
 // OpenFile maps size bytes at offset off of an open file, such as an uncompressed asset in an Android package. A size
 // of -1 means up to the end. Offsets in the model and its errors count from off. The caller may close f
 // afterwards. A nil f is fs.ErrInvalid.
 func OpenFile(f *os.File, off, size int64, opts *Options) (*Model, error) {
-	return Codec{}.OpenFile(f, off, size, opts)
+	m, err := newModel(opts)
+	if err == nil && f == nil {
+		err = missing("file")
+	}
+	if err != nil {
+		return nil, err
+	}
+	r, err := source.OpenFile(f, off, size, m.files())
+	m.opening.isPart = off > 0 || size >= 0
+	return m.finish(r, err, f.Name())
 }
 
 // isDir tells whether a path could not be mapped because it is a directory. It
@@ -71,16 +99,23 @@ func isDir(path string, err error) bool {
 	return err == nil && st.IsDir()
 }
 
-// opening returns a model that is not open yet. Its driver is that of the Codec or of Options.Format, nil to
-// detect the format.
-func (c Codec) opening(opts *Options) (*Model, error) {
+// newModel returns a model that is not open yet. Its driver is that of Options.Format, nil to detect the format.
+func newModel(opts *Options) (*Model, error) {
 	m := &Model{}
-	o, err := checkOptions(opts, &m.memory)
-	if err == nil && c.d == nil && o.Format != "" {
-		c, err = Lookup(o.Format)
+	o, err := checkOptions(opts)
+	if err != nil {
+		return nil, err
 	}
-	m.opening.options, m.opening.driver = o, c.d
-	return m, err
+	m.memory.Limit(o.MaxMemory)
+	m.opening.options = o
+	m.opening.parse = driver.ParseOptions{Context: o.Context, CheckSums: o.Check != CheckStructure, Key: o.Key, Memory: &m.memory}
+	if o.Format != nil {
+		m.opening.driver = o.Format.Driver()
+		if m.opening.driver == nil {
+			return nil, unregistered("", "Options.Format has no driver")
+		}
+	}
+	return m, nil
 }
 
 // files says how the file that is parsed is opened.
@@ -104,13 +139,8 @@ func openStable(open func() (*Model, error)) (m *Model, err error) {
 	return nil, err
 }
 
-// Open is format.Open for files of this format only.
-func (c Codec) Open(path string, opts *Options) (*Model, error) {
-	return openStable(func() (*Model, error) { return c.openPath(path, opts) })
-}
-
-func (c Codec) openPath(path string, opts *Options) (*Model, error) {
-	m, err := c.opening(opts)
+func openPath(path string, opts *Options) (*Model, error) {
+	m, err := newModel(opts)
 	if err != nil {
 		return nil, wire.Explain(err, "", path)
 	}
@@ -123,48 +153,9 @@ func (c Codec) openPath(path string, opts *Options) (*Model, error) {
 	return m.finish(&m.file, err, path)
 }
 
-// OpenBytes is format.OpenBytes for files of this format only.
-func (c Codec) OpenBytes(b []byte, opts *Options) (*Model, error) {
-	m, err := c.opening(opts)
-	if err != nil {
-		return nil, err
-	}
-	return m.finish(source.FromBytes(b), nil, "")
-}
-
 // sibling is a reader that opens other files of the model: see OpenReaderAt.
 type sibling interface {
 	Sibling(name string) (io.ReaderAt, int64, error)
-}
-
-// OpenReaderAt is format.OpenReaderAt for files of this format only.
-func (c Codec) OpenReaderAt(r io.ReaderAt, size int64, opts *Options) (*Model, error) {
-	m, err := c.opening(opts)
-	if err == nil && r == nil {
-		err = missing("reader")
-	}
-	if err != nil {
-		return nil, err
-	}
-	if s, ok := r.(sibling); ok {
-		m.opening.door = siblings(s.Sibling)
-	}
-	region, err := source.OpenReader(r, size, m.files())
-	return m.finish(region, err, "")
-}
-
-// OpenFile is format.OpenFile for files of this format only.
-func (c Codec) OpenFile(f *os.File, off, size int64, opts *Options) (*Model, error) {
-	m, err := c.opening(opts)
-	if err == nil && f == nil {
-		err = missing("file")
-	}
-	if err != nil {
-		return nil, err
-	}
-	r, err := source.OpenFile(f, off, size, m.files())
-	m.opening.isPart = off > 0 || size >= 0
-	return m.finish(r, err, f.Name())
 }
 
 // missing is the error for an argument that is nil.
@@ -177,7 +168,7 @@ func (m *Model) finish(r *source.Region, err error, path string) (*Model, error)
 		name = r.Path() // of a reader
 	}
 	m.place.name = cmp.Or(m.place.name, name)
-	asked := With(m.opening.driver).Name()
+	asked := driverName(m.opening.driver)
 	m.opening.path = path
 	if err == nil {
 		err = m.opening.authenticate(r)
@@ -189,7 +180,7 @@ func (m *Model) finish(r *source.Region, err error, path string) (*Model, error)
 	}
 	d := m.opening.driver
 	if err != nil {
-		return nil, wire.Explain(err, With(d).Name(), name)
+		return nil, wire.Explain(err, driverName(d), name)
 	}
 	size := r.Size()
 	err = m.openRegion(r, &m.opening)

@@ -31,7 +31,7 @@ func TestOpenErrors(t *testing.T) {
 	named, empty := stored(t, "named.fake", "????"), stored(t, "empty.fake", "")
 	dir := t.TempDir()
 	none := filepath.Join(dir, "none.fake")
-	c := With(plainFake)
+	c := asFormat{plainFake}
 	for _, tt := range []struct {
 		name string
 		open func() (*Model, error)
@@ -39,18 +39,18 @@ func TestOpenErrors(t *testing.T) {
 		is   tensor.Error // format, path, field and offset
 	}{
 		{"missing", func() (*Model, error) { return Open(none, nil) }, fs.ErrNotExist, tensor.Error{Path: none, Offset: -1}},
-		{"missing, forced by codec", func() (*Model, error) { return c.Open(none, nil) }, fs.ErrNotExist, tensor.Error{Format: "fake", Path: none, Offset: -1}},
+		{"missing, forced", func() (*Model, error) { return Open(none, &Options{Format: c}) }, fs.ErrNotExist, tensor.Error{Format: "fake", Path: none, Offset: -1}},
 		{"cut", func() (*Model, error) { return Open(cut, nil) }, ErrTruncated, tensor.Error{Format: "fake", Path: cut, Field: "data", Offset: 15}},
 		{"cut, in memory", func() (*Model, error) { return OpenBytes([]byte("FAKE"), nil) }, ErrTruncated, tensor.Error{Format: "fake", Field: "count", Offset: 4}},
 		{"unknown", func() (*Model, error) { return Open(strange, nil) }, ErrUnknownFormat, tensor.Error{Path: strange, Field: "magic"}},
 		{"unknown, the name says", func() (*Model, error) { return Open(named, nil) }, ErrMagic, tensor.Error{Format: "fake", Path: named, Field: "magic"}},
 		{"empty, the name says", func() (*Model, error) { return Open(empty, nil) }, ErrUnknownFormat, tensor.Error{Format: "fake", Path: empty, Field: "magic"}},
 		{"empty", func() (*Model, error) { return OpenBytes(nil, nil) }, ErrUnknownFormat, tensor.Error{Field: "magic"}},
-		{"forced to another", func() (*Model, error) { return Open(good, &Options{Format: "tie1"}) }, ErrMagic, tensor.Error{Format: "tie1", Path: good, Field: "magic"}},
-		{"forced to nothing known", func() (*Model, error) { return Open(good, &Options{Format: "none"}) }, ErrUnknownFormat, tensor.Error{Path: good, Field: "format", Offset: -1}},
-		{"another codec's", func() (*Model, error) { return c.Open(strange, nil) }, ErrMagic, tensor.Error{Format: "fake", Path: strange, Field: "magic"}},
-		{"directory of a format without", func() (*Model, error) { return Open(dir, &Options{Format: "fake"}) }, ErrUnknownFormat, tensor.Error{Format: "fake", Path: dir, Offset: -1}},
-		{"directory by codec", func() (*Model, error) { return c.Open(dir, nil) }, os.ErrInvalid, tensor.Error{}},
+		{"forced to another", func() (*Model, error) { return Open(good, &Options{Format: expect.Must(ByName("tie1"))}) }, ErrMagic, tensor.Error{Format: "tie1", Path: good, Field: "magic"}},
+		{"forced to nothing", func() (*Model, error) { return Open(good, &Options{Format: asFormat{}}) }, ErrUnknownFormat, tensor.Error{Path: good, Field: "format", Offset: -1}},
+		{"another format's", func() (*Model, error) { return Open(strange, &Options{Format: c}) }, ErrMagic, tensor.Error{Format: "fake", Path: strange, Field: "magic"}},
+		{"directory of a format without", func() (*Model, error) { return Open(dir, &Options{Format: expect.Must(ByName("fake"))}) }, ErrUnknownFormat, tensor.Error{Format: "fake", Path: dir, Offset: -1}},
+		{"directory by value", func() (*Model, error) { return Open(dir, &Options{Format: c}) }, os.ErrInvalid, tensor.Error{}},
 		{"reader that lies", func() (*Model, error) { return OpenReaderAt(bytes.NewReader([]byte("FAKE")), 100, nil) }, ErrTruncated, tensor.Error{}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -84,10 +84,10 @@ func TestOpenDirectory(t *testing.T) {
 	dir := filepath.Dir(path)
 	expect.OK(t, os.WriteFile(filepath.Join(dir, "other.fakedir"), nil, 0o644))
 	for name, open := range map[string]func() (*Model, error){
-		"Open":            func() (*Model, error) { return Open(dir, nil) },
-		"forced":          func() (*Model, error) { return Open(dir, &Options{Format: "fakedir"}) },
-		"Codec":           func() (*Model, error) { return With(dirFake).Open(dir, nil) },
-		"Codec of a file": func() (*Model, error) { return With(dirFake).Open(path, nil) },
+		"Open":               func() (*Model, error) { return Open(dir, nil) },
+		"forced":             func() (*Model, error) { return Open(dir, &Options{Format: expect.Must(ByName("fakedir"))}) },
+		"a value":            func() (*Model, error) { return Open(dir, &Options{Format: asFormat{dirFake}}) },
+		"a value, of a file": func() (*Model, error) { return Open(path, &Options{Format: asFormat{dirFake}}) },
 	} {
 		m, err := open()
 		if err != nil {
@@ -106,22 +106,22 @@ func TestOpenDirectory(t *testing.T) {
 // TestCheckAll: opening verifies when it is asked to.
 func TestCheckAll(t *testing.T) {
 	f := &fake{name: "checked", magic: "FAKE", verifyErr: errMine}
-	c := With(fakeDirs{f})
-	m, err := c.OpenBytes([]byte(fakeFile), nil)
+	c := asFormat{fakeDirs{f}}
+	m, err := OpenBytes([]byte(fakeFile), &Options{Format: c})
 	if err != nil || f.verified != 0 {
 		t.Fatalf("without CheckAll: %v, verified %d times", err, f.verified)
 	}
 	m.Close()
 	o := &Options{Check: CheckAll}
-	m, err = c.OpenBytes([]byte(fakeFile), o)
+	m, err = OpenBytes([]byte(fakeFile), o.With(c))
 	errIs(t, "with CheckAll", err, errMine)
 	if m != nil {
 		t.Error("a model comes with the error")
 	}
-	_, err = c.Open(filepath.Dir(stored(t, "model", fakeFile)), o)
+	_, err = Open(filepath.Dir(stored(t, "model", fakeFile)), o.With(c))
 	errIs(t, "a directory with CheckAll", err, errMine)
 	f.verifyErr = nil
-	if m, err = c.OpenBytes([]byte(fakeFile), o); err != nil {
+	if m, err = OpenBytes([]byte(fakeFile), o.With(c)); err != nil {
 		t.Errorf("with CheckAll, sound: %v", err)
 	} else {
 		m.Close()
@@ -146,7 +146,7 @@ func TestOptions(t *testing.T) {
 			}
 		}
 	}
-	_, err := NewWriter("fake", io.Discard, fakePlan(), &WriteOptions{Spool: SpoolNever + 1})
+	_, err := NewWriter(io.Discard, fakePlan(), &WriteOptions{Format: asFormat{plainFake}, Spool: SpoolNever + 1})
 	errIs(t, "Spool", err, ErrOption)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -221,30 +221,18 @@ func TestZeroValues(t *testing.T) {
 			t.Errorf("the %s Coverage covers something", name)
 		}
 	}
-	_, reader := OpenReaderAt(nil, 1<<40, &Options{Format: "fake"})
+	_, reader := OpenReaderAt(nil, 1<<40, &Options{Format: expect.Must(ByName("fake"))})
 	_, file := OpenFile(nil, 0, -1, nil)
-	_, out := NewWriter("fake", nil, fakePlan(), nil)
+	_, out := NewWriter(nil, fakePlan(), &WriteOptions{Format: asFormat{plainFake}})
 	for what, err := range map[string]error{"OpenReaderAt": reader, "OpenFile": file, "NewWriter": out} {
 		errIs(t, what+" of nil", err, fs.ErrInvalid)
 	}
-	var c Codec
-	_, open := c.OpenBytes(nil, nil)
-	_, create := c.Create("x", nil, nil)
-	_, writer := c.NewWriter(io.Discard, nil, nil)
-	for what, err := range map[string]error{"OpenBytes": open, "Create": create, "NewWriter": writer} {
-		errIs(t, what+" of the zero Codec", err, ErrUnknownFormat)
-	}
-	if c.Name() != "" || c.Extensions() != nil || c.Detect(nil, 0) || c.Driver() != nil {
-		t.Error("the zero Codec says something")
-	}
-}
-
-// TestRegisteredFormatsStay: nothing that a Codec hands out changes the format.
-func TestRegisteredFormatsStay(t *testing.T) {
-	c, err := Lookup("fake")
-	expect.OK(t, err)
-	c.Extensions()[0] = ".mine"
-	if _, ok := ByExtension("m.fake"); !ok || c.Extensions()[0] != ".fake" {
-		t.Error("the extensions of a format were changed")
+	none := asFormat{}
+	_, open := OpenBytes(nil, &Options{Format: none})
+	_, create := Create("x", nil, &WriteOptions{Format: none})
+	_, writer := NewWriter(io.Discard, nil, &WriteOptions{Format: none})
+	_, losses := Losses("x", nil, &WriteOptions{Format: none})
+	for what, err := range map[string]error{"OpenBytes": open, "Create": create, "NewWriter": writer, "Losses": losses} {
+		errIs(t, what+" of a Format without a driver", err, ErrUnknownFormat)
 	}
 }

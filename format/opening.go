@@ -17,9 +17,10 @@ import (
 // config describes the model to open.
 type config struct {
 	driver  driver.Driver
-	options driver.Options // as checkOptions returns them
-	path    string         // path of the file or directory, "" for bytes and readers
-	head    []byte         // the beginning of the file, for the error of an unknown format
+	options Options // as checkOptions returns them
+	parse   driver.ParseOptions
+	path    string // path of the file or directory, "" for bytes and readers
+	head    []byte // the beginning of the file, for the error of an unknown format
 
 	// door opens the other files of the model. If it is nil, they are next to path. Options.Dir precedes both.
 	door door
@@ -38,7 +39,7 @@ type config struct {
 // sourceOptions returns the options for opening the files of the model.
 func (c *config) sourceOptions() source.Options {
 	o := &c.options
-	return source.Options{Debug: o.Debug, Private: o.Private, Context: o.Context, Memory: o.Memory}
+	return source.Options{Debug: o.Debug, Private: o.Private, Context: o.Context, Memory: c.parse.Memory}
 }
 
 // openRegion parses the file in r. It takes ownership of r, even when it fails. m is the
@@ -51,7 +52,7 @@ func (m *Model) openRegion(r *source.Region, c *config) error {
 	m.init(r, c)
 	m.source = input{m.main, &m.spaces.own}
 	return m.open(c, func() (err error) {
-		m.parsed, err = c.driver.Parse(&m.source, &m.index, &c.options)
+		m.parsed, err = c.driver.Parse(&m.source, &m.index, &c.parse)
 		if foreign.Blamed(err) {
 			c.head, _ = m.main.Copy(0, min(driver.SniffLen, m.main.Size()))
 		}
@@ -77,13 +78,13 @@ func (m *Model) openTree(c *config) error {
 		m.was, _ = c.look() // what is gone by now is gone when it is compared
 	}
 	return m.open(c, func() (err error) {
-		m.parsed, err = parse(&m.spaces, &m.index, &c.options)
+		m.parsed, err = parse(&m.spaces, &m.index, &c.parse)
 		return err
 	})
 }
 
 // parserOf returns what parses the directory c.door, or the files c.parts of it. It is nil if the driver parses none.
-func parserOf(c *config) func(driver.Dir, *driver.Index, *driver.Options) (*driver.Parsed, error) {
+func parserOf(c *config) func(driver.Dir, *driver.Index, *driver.ParseOptions) (*driver.Parsed, error) {
 	if c.parts == nil {
 		switch p := c.driver.(type) {
 		case driver.DirParser:
@@ -97,7 +98,7 @@ func parserOf(c *config) func(driver.Dir, *driver.Index, *driver.Options) (*driv
 	if !ok {
 		return nil
 	}
-	return func(d driver.Dir, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
+	return func(d driver.Dir, x *driver.Index, o *driver.ParseOptions) (*driver.Parsed, error) {
 		return p.ParseParts(d, c.parts, x, o)
 	}
 }
@@ -112,6 +113,7 @@ func (m *Model) open(c *config, parse func() error) (err error) {
 			m.Close()
 		}
 		c.options.Context = context.Background()
+		c.parse.Context = c.options.Context
 	}()
 	err = m.checkChanged(m.parse(c, parse))
 	if err != nil {
@@ -125,8 +127,8 @@ func (m *Model) open(c *config, parse func() error) (err error) {
 	}
 	check := c.options.Check
 	isSigned := c.trust != nil && c.trust.key != nil && len(m.spaces.files) > 1 // sums in the signed part cover the other files
-	m.touch.init(m, isSigned || check == driver.CheckTouch || check == driver.CheckDefault && m.desc.CheckOnTouch)
-	if check == driver.CheckAll {
+	m.touch.init(m, isSigned || check == CheckTouch || check == CheckDefault && m.desc.CheckOnTouch)
+	if check == CheckAll {
 		_, err = m.verify(c.options.Context, &VerifyOptions{Progress: c.options.Progress, Workers: c.options.Workers})
 	}
 	good = err == nil
@@ -187,13 +189,13 @@ func (m *Model) init(r *source.Region, c *config) {
 		m.path = r.Path()
 	}
 	m.main.SetOrigin(m.desc.Name, m.path)
-	m.index.Count(c.options.Memory)
-	m.cache.most, m.cache.memory = c.options.CacheBytes, c.options.Memory
+	m.index.Count(c.parse.Memory)
+	m.cache.most, m.cache.memory = c.options.CacheBytes, c.parse.Memory
 	s := &m.spaces
 	s.m, s.own.Model = m, m
 	s.own.region.Store(r)
 	s.files = append(s.one[:0], &s.own)
-	s.structure.memory = c.options.Memory
+	s.structure.memory = c.parse.Memory
 }
 
 // isClosed reports whether Close was called.

@@ -11,8 +11,8 @@ import (
 // orderedEncoder is an encoder that needs tensors in an order. It stores those that arrive early.
 type orderedEncoder struct {
 	driver.Encoder
-	o     *driver.WriteOptions
-	where driver.Spool
+	o     *WriteOptions
+	where Spool
 	order []int // the tensors to write, the next one first
 	early map[int]*target.Input
 	spool driver.Target // of the early ones; nil if there were none
@@ -42,7 +42,7 @@ func (q *orderedEncoder) Tensor(i int, in driver.Input) error {
 
 // store keeps a tensor until its turn.
 func (q *orderedEncoder) store(i int, in driver.Input) (err error) {
-	if q.where == driver.SpoolNever {
+	if q.where == SpoolNever {
 		return fmt.Errorf("%w, and nothing may be spooled: tensors must come in the order of the file", driver.ErrSequential)
 	}
 	if q.spool == nil {

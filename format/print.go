@@ -85,3 +85,68 @@ func (p Piece) GoString() string { return p.String() }
 
 // LogValue implements slog.LogValuer like String.
 func (p Piece) LogValue() slog.Value { return slog.StringValue(p.String()) }
+
+// String describes the options without keys, on one line.
+func (o Options) String() string {
+	return oneline.Struct("Options", "Format", nameOfFormat(o.Format), "Check", uint8(o.Check), "Progress", o.Progress != nil, "Workers", o.Workers,
+		"MaxMemory", o.MaxMemory, "CacheBytes", o.CacheBytes, "Key", oneline.Secret(o.Key != nil), "Trusted", o.Trusted != nil,
+		"Dir", o.Dir, "Root", o.Root, "Private", o.Private, "Lock", o.Lock, "Debug", o.Debug)
+}
+
+// GoString implements fmt.GoStringer like String.
+func (o Options) GoString() string { return o.String() }
+
+// LogValue implements slog.LogValuer like String.
+func (o Options) LogValue() slog.Value { return slog.StringValue(o.String()) }
+
+// String describes the range and the size of the digest, on one line.
+func (d Digest) String() string {
+	return oneline.Struct("Digest", "Offset", d.Offset, "Size", d.Size, "Sum", len(d.Sum))
+}
+
+// GoString implements fmt.GoStringer like String.
+func (d Digest) GoString() string { return d.String() }
+
+// LogValue implements slog.LogValuer like String.
+func (d Digest) LogValue() slog.Value { return slog.StringValue(d.String()) }
+
+// String describes the file on one line.
+func (f UnverifiedFile) String() string {
+	return oneline.Struct("UnverifiedFile", "Name", f.Name, "Size", f.Size, "Open", f.Open)
+}
+
+// GoString implements fmt.GoStringer like String.
+func (f UnverifiedFile) GoString() string { return f.String() }
+
+// LogValue implements slog.LogValuer like String.
+func (f UnverifiedFile) LogValue() slog.Value { return slog.StringValue(f.String()) }
+
+// String describes the model by its path, on one line.
+func (u *Unverified) String() string { return oneline.Struct("Unverified", "Path", u.Path()) }
+
+// GoString implements fmt.GoStringer like String.
+func (u *Unverified) GoString() string { return u.String() }
+
+// LogValue implements slog.LogValuer like String.
+func (u *Unverified) LogValue() slog.Value { return slog.StringValue(u.String()) }
+
+// String describes the options without keys, on one line.
+func (o WriteOptions) String() string {
+	return oneline.Struct("WriteOptions", "Format", nameOfFormat(o.Format), "Progress", o.Progress != nil, "NoSync", o.NoSync, "KeepOld", o.KeepOld, "Spool", o.Spool, "AcceptLoss", o.AcceptLoss,
+		"KeepNames", o.KeepNames, "MaxShard", o.MaxShard, "Compression", o.Compression, "Level", o.Level, "Signer", oneline.Secret(o.Signer != nil),
+		"Key", oneline.Secret(o.Key != nil), "Align", o.Align, "Extended", o.Extended, "ExternalFrom", o.ExternalFrom, "External", o.External)
+}
+
+// GoString implements fmt.GoStringer like String.
+func (o WriteOptions) GoString() string { return o.String() }
+
+// LogValue implements slog.LogValuer like String.
+func (o WriteOptions) LogValue() slog.Value { return slog.StringValue(o.String()) }
+
+// nameOfFormat returns the name of a format, "" for nil.
+func nameOfFormat(f Format) string {
+	if f == nil {
+		return ""
+	}
+	return driverName(f.Driver())
+}

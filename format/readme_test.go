@@ -1,6 +1,7 @@
 package format_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -35,12 +36,12 @@ func readModel() error {
 	return nil
 }
 
-func writeModel() error {
+func writeModel(ctx context.Context) error {
 	weight, err := tensor.Of("fc.weight", tensor.Shape{2, 2}, []float32{1, 2, 3, 4})
 	if err != nil {
 		return err
 	}
-	return format.Save("model.gguf", "", weight) // the format by the file's ending
+	return format.Save(ctx, "model.gguf", nil, []tensor.View{weight}, nil) // the format by the file's ending
 }
 
 // TestREADME runs the README's Go samples, which are the functions above.
@@ -57,7 +58,7 @@ func TestREADME(t *testing.T) {
 		}
 	}
 	t.Chdir(t.TempDir())
-	expect.OK(t, writeModel())
+	expect.OK(t, writeModel(t.Context()))
 	if err := os.Rename("model.gguf", "model.safetensors"); err != nil { // the content decides
 		t.Fatal(err)
 	}

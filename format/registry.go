@@ -13,97 +13,130 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
+// Format is a format, with the options that only it has for writing: mle.Format{Chunked: true}. The zero value of a
+// format's type has the usual options; ByName and ByExtension return it.
+type Format interface {
+	// Driver returns what reads and writes the format.
+	Driver() driver.Driver
+}
+
+// registered is a format with its driver.
+type registered struct {
+	Format
+	driver driver.Driver
+	name   string
+}
+
 var registry struct {
 	sync.RWMutex
-	drivers []driver.Driver // sorted by name
+	formats []registered // sorted by name
 }
 
-// Register makes a format available to Open and Create. Format packages call it from init. It panics if the
+// Register makes a format available to Open and Create. Packages of formats call it from init. It panics if the
 // driver has no name, or that of a registered format.
-func Register(d driver.Driver) {
+func Register(f Format) {
 	registry.Lock()
 	defer registry.Unlock()
-	if d == nil || d.Describe().Name == "" {
+	r := registered{Format: f}
+	if f != nil {
+		r.driver = f.Driver()
+		r.name = driverName(r.driver)
+	}
+	if r.name == "" {
 		panic("format: Register of a driver without a name")
 	}
-	name := d.Describe().Name
-	at, found := slices.BinarySearchFunc(registry.drivers, name, func(d driver.Driver, name string) int {
-		return strings.Compare(d.Describe().Name, name)
+	at, found := slices.BinarySearchFunc(registry.formats, r.name, func(r registered, name string) int {
+		return strings.Compare(r.name, name)
 	})
 	if found {
-		panic("format: Register called twice for " + name)
+		panic("format: Register called twice for " + r.name)
 	}
-	registry.drivers = slices.Insert(slices.Clone(registry.drivers), at, d) // a copy: others may be at the old list
+	registry.formats = slices.Insert(slices.Clone(registry.formats), at, r) // a copy: others may be at the old list
 }
 
-// drivers returns the registered formats, sorted by name.
-func drivers() []driver.Driver {
+// formats returns the registered formats, sorted by name.
+func formats() []registered {
 	registry.RLock()
 	defer registry.RUnlock()
-	return registry.drivers
+	return registry.formats
 }
 
-// Formats returns the names of the registered formats, sorted.
-func Formats() []string { return names(func(driver.Driver) bool { return true }) }
+// driverName returns the name of the format of a driver, "" for nil.
+func driverName(d driver.Driver) string {
+	if d == nil {
+		return ""
+	}
+	return d.Describe().Name
+}
+
+// Names returns the names of the registered formats, sorted.
+func Names() []string {
+	var names []string
+	for _, r := range formats() {
+		names = append(names, r.name)
+	}
+	return names
+}
 
 // Writable returns the names of the registered formats that can be written, sorted.
 func Writable() []string {
-	return names(func(d driver.Driver) bool {
-		_, ok := d.(driver.Writer)
-		return ok
-	})
-}
-
-func names(of func(driver.Driver) bool) (names []string) {
-	for _, d := range drivers() {
-		if of(d) {
-			names = append(names, d.Describe().Name)
+	var names []string
+	for _, r := range formats() {
+		_, ok := r.driver.(driver.Writer)
+		if ok {
+			names = append(names, r.name)
 		}
 	}
 	return names
 }
 
-// Lookup returns the registered format with the given name, such as "gguf".
-func Lookup(name string) (Codec, error) {
-	for _, d := range drivers() {
-		if d.Describe().Name == name {
-			return Codec{d}, nil
+// ByName returns the registered format with the given name, such as "gguf". The error is ErrUnknownFormat, and names the
+// package to import if there is one.
+func ByName(name string) (Format, error) {
+	r, err := byName(name)
+	return r.Format, err
+}
+
+func byName(name string) (registered, error) {
+	for _, r := range formats() {
+		if r.name == name {
+			return r, nil
 		}
 	}
-	if err := foreign.NoDriver(name); err != nil {
-		return Codec{}, &tensor.Error{Field: "format", Offset: -1, Err: err}
+	err := foreign.NoDriver(name)
+	if err != nil {
+		return registered{}, &tensor.Error{Field: "format", Offset: -1, Err: err}
 	}
-	return Codec{}, unregistered("", fmt.Sprintf("%q", name))
+	return registered{}, unregistered("", fmt.Sprintf("%q", name))
 }
 
 // unregistered returns the error for a format that is not registered.
 func unregistered(path, what string) error {
-	err := fmt.Errorf("%w: %s (registered: %s)", ErrUnknownFormat, what, strings.Join(Formats(), ", "))
+	err := fmt.Errorf("%w: %s (registered: %s)", ErrUnknownFormat, what, strings.Join(Names(), ", "))
 	return &tensor.Error{Path: path, Field: "format", Offset: -1, Err: err}
 }
 
-// For returns the registered format with the given name, or if name is "" the one that ByExtension finds.
-func For(name, path string) (Codec, error) {
-	if name != "" {
-		return Lookup(name)
+// ByExtension returns the registered format whose files usually have the extension of path. The error is
+// ErrUnknownFormat, and names the package to import if there is one.
+func ByExtension(path string) (Format, error) {
+	r, ok := byExtension(path)
+	if ok {
+		return r.Format, nil
 	}
-	if c, ok := ByExtension(path); ok {
-		return c, nil
+	err := foreign.NoDriver(foreign.ByEnding(path))
+	if err != nil {
+		return nil, &tensor.Error{Path: path, Field: "format", Offset: -1, Err: err}
 	}
-	if err := foreign.NoDriver(foreign.ByEnding(path)); err != nil {
-		return Codec{}, &tensor.Error{Path: path, Field: "format", Offset: -1, Err: err}
-	}
-	return Codec{}, unregistered(path, "the file name ends like that of none")
+	return nil, unregistered(path, "the file name ends like that of none")
 }
 
-// ByExtension returns the registered format whose files usually have the extension of path.
-func ByExtension(path string) (Codec, bool) {
-	for _, d := range drivers() {
-		if endsLike(d, path) {
-			return Codec{d}, true
+func byExtension(path string) (registered, bool) {
+	for _, r := range formats() {
+		if endsLike(r.driver, path) {
+			return r, true
 		}
 	}
-	return Codec{}, false
+	return registered{}, false
 }
 
 func endsLike(d driver.Driver, path string) bool {
@@ -124,9 +157,9 @@ func Detect(head []byte, size int64) (string, error) {
 
 // detect goes by content; the extension of path only breaks ties. It returns nil when no format claims the file.
 func detect(head []byte, size int64, path string) (found driver.Driver) {
-	for _, d := range drivers() {
-		if d.Detect(head, size) && (found == nil || endsLike(d, path)) {
-			found = d
+	for _, r := range formats() {
+		if r.driver.Detect(head, size) && (found == nil || endsLike(r.driver, path)) {
+			found = r.driver
 		}
 	}
 	return found
@@ -152,15 +185,17 @@ func unknown(head []byte, path string) error {
 		begins = fmt.Sprintf("begins with % x", head[:min(len(head), 8)])
 	}
 	expected, err := "", ErrUnknownFormat
-	if c, ok := ByExtension(path); ok {
-		expected, err = c.Name(), fmt.Errorf("%w: %w", err, ErrMagic)
+	r, ok := byExtension(path)
+	if ok {
+		expected = r.name
+		err = fmt.Errorf("%w: %w", err, ErrMagic)
 	}
 	return driver.Errorf(expected, "magic", 0, err, "the file %s", begins)
 }
 
 // noDriver returns the error for a format of this module that is not linked, or nil.
 func noDriver(name string) error {
-	_, err := Lookup(name)
+	_, err := byName(name)
 	if err == nil {
 		return nil
 	}

@@ -1,16 +1,15 @@
 package format
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/weightmap/weightmap/format/driver"
 )
 
 func TestRegisterPanics(t *testing.T) {
-	before := Formats()
-	for name, d := range map[string]driver.Driver{"nil": nil, "no name": &fake{}, "twice": &fake{name: "fake"}} {
+	before := Names()
+	for name, d := range map[string]Format{"nil": nil, "no driver": asFormat{}, "no name": asFormat{&fake{}}, "twice": asFormat{&fake{name: "fake"}}} {
 		func() {
 			defer func() {
 				if recover() == nil {
@@ -20,27 +19,27 @@ func TestRegisterPanics(t *testing.T) {
 			Register(d)
 		}()
 	}
-	if !slices.Equal(Formats(), before) {
-		t.Errorf("registered: %v, were %v", Formats(), before)
+	if !slices.Equal(Names(), before) {
+		t.Errorf("registered: %v, were %v", Names(), before)
 	}
 }
 
 func TestFormatsAreSorted(t *testing.T) {
-	names := Formats()
+	names := Names()
 	if !slices.IsSorted(names) {
-		t.Errorf("Formats = %v", names)
+		t.Errorf("Names = %v", names)
 	}
 	for _, want := range []string{"fake", "fakedir", "tie1", "tie2"} {
 		if !slices.Contains(names, want) {
-			t.Errorf("Formats lacks %s: %v", want, names)
+			t.Errorf("Names lacks %s: %v", want, names)
 		}
-		if c, err := Lookup(want); err != nil || c.Name() != want {
-			t.Errorf("Lookup(%q) = %v, %v", want, c, err)
+		if f, err := ByName(want); err != nil || nameOfFormat(f) != want {
+			t.Errorf("ByName(%q) = %v, %v", want, f, err)
 		}
 	}
 	for _, name := range []string{"", "fak", "fakee", "FAKE"} {
-		_, err := Lookup(name)
-		errIs(t, "Lookup of "+name, err, ErrUnknownFormat)
+		_, err := ByName(name)
+		errIs(t, "ByName of "+name, err, ErrUnknownFormat)
 		if err != nil && !strings.Contains(err.Error(), "fakedir") {
 			t.Errorf("the error does not list the formats: %v", err)
 		}
@@ -52,9 +51,9 @@ func TestByExtension(t *testing.T) {
 		"m.fake": "fake", "M.FAKE": "fake", "a/b.x/m.fake": "fake", "m.tie2": "tie2", "m.fake/": "fake",
 		"m": "", "fake": "", ".fake/m": "", "m.fake.gz": "", "m.": "",
 	} {
-		c, ok := ByExtension(path)
-		if ok != (want != "") || ok && c.Name() != want {
-			t.Errorf("ByExtension(%q) = %v, %v", path, c, ok)
+		f, err := ByExtension(path)
+		if nameOfFormat(f) != want || (err == nil) != (want != "") || err != nil && !errors.Is(err, ErrUnknownFormat) {
+			t.Errorf("ByExtension(%q) = %v, %v", path, f, err)
 		}
 	}
 }

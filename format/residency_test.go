@@ -27,7 +27,7 @@ func residencyFile(t *testing.T, kind string) (path string, size int64) {
 		views = append(views, v)
 	}
 	path = filepath.Join(t.TempDir(), "m."+kind)
-	expect.OK(t, format.Save(path, kind, views...))
+	expect.OK(t, format.Save(t.Context(), path, nil, views, &format.WriteOptions{Format: expect.Must(format.ByName(kind))}))
 	return path, size
 }
 

@@ -13,11 +13,11 @@ import (
 )
 
 // sealedPath maps a file, seals it and reads all of it.
-func sealedPath(t *testing.T, path string, o *driver.Options) *source.Region {
+func sealedPath(t *testing.T, path string, memory *driver.Memory) *source.Region {
 	t.Helper()
 	r := new(source.Region)
 	expect.OK(t, r.Open(path, source.Options{}))
-	sealer := &source.Sealer{Changed: tensor.ErrSignature, Memory: o.Memory}
+	sealer := &source.Sealer{Changed: tensor.ErrSignature, Memory: memory}
 	expect.OK(t, sealer.Seal(r, nil, nil))
 	_, err := io.Copy(io.Discard, io.NewSectionReader(r, 0, r.Size()))
 	expect.OK(t, err)
@@ -30,7 +30,7 @@ func TestSealedAssorted(t *testing.T) {
 	plain := open(t, source.FromBytes(data), d)
 	c := toyConfig(d)
 	m := &Model{}
-	expect.OK(t, m.openRegion(sealedPath(t, storedFile(t, "m.toy", data), &c.options), c))
+	expect.OK(t, m.openRegion(sealedPath(t, storedFile(t, "m.toy", data), c.parse.Memory), c))
 	defer m.Close()
 	for i := range plain.index.Len() {
 		v, want := m.At(i), plain.At(i)
@@ -67,7 +67,7 @@ func TestSealedSource(t *testing.T) {
 	d := &toy{before: func(s driver.Source) error { src = s; return nil }}
 	c := toyConfig(d)
 	m := &Model{}
-	expect.OK(t, m.openRegion(sealedPath(t, path, &c.options), c))
+	expect.OK(t, m.openRegion(sealedPath(t, path, c.parse.Memory), c))
 	defer m.Close()
 	if src.InMemory() {
 		t.Error("the source says that Slice aliases the file")

@@ -44,7 +44,7 @@ func declared(t *testing.T, dir, name string, change ...func(*config)) *Model {
 		}
 		return err
 	}
-	return openPath(t, filepath.Join(dir, "m.toy"), d, change...)
+	return openToy(t, filepath.Join(dir, "m.toy"), d, change...)
 }
 
 // TestDeclared: a file is opened when a tensor in it is first used, as often as
@@ -110,7 +110,7 @@ func crowded(t *testing.T, dir string) *Model {
 		_, err := x.Declare("w.bin")
 		return err
 	}
-	return openPath(t, filepath.Join(dir, "m.toy"), d)
+	return openToy(t, filepath.Join(dir, "m.toy"), d)
 }
 
 // TestDeclaredIsConfined: nothing outside of the directory is reached.
@@ -301,7 +301,7 @@ func TestNotMapped(t *testing.T) {
 	default:
 		return
 	}
-	m = openPath(t, filepath.Join(dir, "m.toy"), d)
+	m = openToy(t, filepath.Join(dir, "m.toy"), d)
 	if s := m.Stats(); s.Mapped != 8 || s.Heap != 0 || m.Notes() != nil {
 		t.Errorf("mapped: %+v, %q", s, m.Notes())
 	}
@@ -371,7 +371,7 @@ func TestViewOutsideIndex(t *testing.T) {
 		missing, err = x.Declare("none.bin")
 		return err
 	}
-	m := openPath(t, filepath.Join(modelDir(t), "m.toy"), d)
+	m := openToy(t, filepath.Join(modelDir(t), "m.toy"), d)
 	view := func(s driver.Space, off, size int64) tensor.View {
 		return in.View(s, &tensor.Info{Name: "a", DType: tensor.Uint8, Shape: tensor.Shape{size}, Offset: off, Size: size})
 	}

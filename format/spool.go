@@ -7,8 +7,8 @@ import (
 )
 
 // newSpool creates a target for data that is read back, in memory or in a file.
-func newSpool(where driver.Spool) (t driver.Target, remove func(), err error) {
-	if where == driver.SpoolMemory {
+func newSpool(where Spool) (t driver.Target, remove func(), err error) {
+	if where == SpoolMemory {
 		return &target.Memory{}, func() {}, nil
 	}
 	f, err := disk.CreateSpool()

@@ -263,7 +263,7 @@ func eachRange(s *driver.Sum, f func(r driver.Range, zeroed bool) error) error {
 
 // Compare implements driver.Source.
 func (in *input) Compare(s *driver.Sum, b []byte, off int64) (form int, err error) {
-	if !in.f.c.options.Check.Sums() || len(s.Accept) == 0 {
+	if !in.f.c.parse.CheckSums || len(s.Accept) == 0 {
 		return -1, nil
 	}
 	form, err = compareSum(&hasher{b: b, off: off}, s)

@@ -18,6 +18,12 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
+// asFormat is the format of a driver.
+type asFormat struct{ driver driver.Driver }
+
+// Driver implements Format.
+func (f asFormat) Driver() driver.Driver { return f.driver }
+
 // toy is a driver that does what a test says.
 type toy struct {
 	onTouch bool // CheckOnTouch
@@ -33,7 +39,7 @@ func (d *toy) Describe() driver.Description {
 
 func (d *toy) Detect([]byte, int64) bool { return true }
 
-func (d *toy) Parse(src driver.Source, x *driver.Index, _ *driver.Options) (*driver.Parsed, error) {
+func (d *toy) Parse(src driver.Source, x *driver.Index, _ *driver.ParseOptions) (*driver.Parsed, error) {
 	x.Version = "7"
 	if d.before != nil {
 		if err := d.before(src); err != nil {
@@ -50,7 +56,7 @@ func (d *toy) Parse(src driver.Source, x *driver.Index, _ *driver.Options) (*dri
 	return d.result(), nil
 }
 
-func (d *toy) ParseDir(dir driver.Dir, x *driver.Index, _ *driver.Options) (*driver.Parsed, error) {
+func (d *toy) ParseDir(dir driver.Dir, x *driver.Index, _ *driver.ParseOptions) (*driver.Parsed, error) {
 	if err := d.dir(dir); err != nil {
 		return nil, err
 	}
@@ -98,10 +104,11 @@ func ramp(n int) []byte {
 
 // config is the usual one, changed by a test.
 func toyConfig(d driver.Driver, change ...func(*config)) *config {
-	c := &config{driver: d, options: driver.Options{Context: context.Background()}}
+	c := &config{driver: d, options: Options{Context: context.Background()}}
 	for _, f := range change {
 		f(c)
 	}
+	c.parse = driver.ParseOptions{Context: c.options.Context, CheckSums: c.options.Check != CheckStructure, Memory: c.parse.Memory}
 	return c
 }
 
@@ -110,7 +117,7 @@ func asDirectory(dir string) func(*config) {
 	return func(c *config) { c.path, c.name, c.door = dir, dir, inDirectory(dir, "") }
 }
 
-func check(k driver.Check) func(*config) { return func(c *config) { c.options.Check = k } }
+func check(k Check) func(*config) { return func(c *config) { c.options.Check = k } }
 
 // open opens a region with a toy, or fails the test.
 func open(t testing.TB, r *source.Region, d *toy, change ...func(*config)) *Model {
@@ -139,8 +146,8 @@ func put(t testing.TB, path string, b []byte) {
 	expect.OK(t, os.WriteFile(path, b, 0o644))
 }
 
-// openPath maps a file and opens it with a toy.
-func openPath(t testing.TB, path string, d *toy, change ...func(*config)) *Model {
+// openToy maps a file and opens it with a toy.
+func openToy(t testing.TB, path string, d *toy, change ...func(*config)) *Model {
 	t.Helper()
 	r := new(source.Region)
 	err := r.Open(path, source.Options{})

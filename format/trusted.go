@@ -12,27 +12,24 @@ import (
 	"path/filepath"
 	"sync"
 
-	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/internal/work"
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// trusted is what a Trust requires of the files of a model. It implements driver.Opening.
+// trusted is what a Trust requires of the files of a model.
 type trusted struct {
 	c      *config
-	own    driver.UnverifiedFile // the file that opens the model
+	own    UnverifiedFile // the file that opens the model
 	sealer source.Sealer
 
 	mu       sync.Mutex
 	isDone   bool // Check has returned
-	required map[string][]driver.SignedDigest
+	required map[string][]Digest
 	key      crypto.PublicKey // of a signature in the file, nil for none
 	ahead    map[string]ahead // files that were compared and are opened next
 }
-
-var _ driver.Opening = (*trusted)(nil)
 
 // authenticate asks Options.Trusted what the files of the model must be, and compares r, the file that opens it, before anything
 // of it is used. r is nil for a directory. It does so once, and closes r if it fails.
@@ -47,10 +44,10 @@ func (c *config) authenticate(r *source.Region) (err error) {
 			r.Close()
 		}
 	}()
-	t := &trusted{c: c, required: make(map[string][]driver.SignedDigest)}
-	t.sealer.Changed, t.sealer.Memory = errDiffers, o.Memory
+	t := &trusted{c: c, required: make(map[string][]Digest)}
+	t.sealer.Changed, t.sealer.Memory = errDiffers, c.parse.Memory
 	if r != nil {
-		t.own = driver.UnverifiedFile{Name: c.nameOf(r), Size: r.Size(), Open: true}
+		t.own = UnverifiedFile{Name: c.nameOf(r), Size: r.Size(), Open: true}
 	}
 	err = t.ask(o.Context, o.Trusted)
 	if err != nil {
@@ -67,8 +64,8 @@ func (c *config) authenticate(r *source.Region) (err error) {
 }
 
 // ask calls the Check of a Trust.
-func (t *trusted) ask(ctx context.Context, trust driver.Trust) error {
-	err := trust.Check(ctx, driver.NewUnverified(t))
+func (t *trusted) ask(ctx context.Context, trust Trust) error {
+	err := trust.Check(ctx, &Unverified{t})
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.isDone = true
@@ -87,15 +84,12 @@ func (c *config) nameOf(r *source.Region) string {
 	return name
 }
 
-// Path implements driver.Opening.
-func (t *trusted) Path() string { return t.c.path }
-
-// Files implements driver.Opening.
-func (t *trusted) Files() []driver.UnverifiedFile {
+// files is Unverified.Files.
+func (t *trusted) files() []UnverifiedFile {
 	if !t.own.Open {
 		return nil
 	}
-	return []driver.UnverifiedFile{t.own}
+	return []UnverifiedFile{t.own}
 }
 
 // errChecked is the error of an Unverified that was kept.
@@ -104,8 +98,8 @@ var errChecked = fmt.Errorf("%w: Trust.Check has returned", tensor.ErrClosed)
 // mostBeside is the size of the largest file that ReadFile reads.
 const mostBeside = 64 << 20
 
-// ReadFile implements driver.Opening.
-func (t *trusted) ReadFile(name string) ([]byte, error) {
+// readFile is Unverified.ReadFile.
+func (t *trusted) readFile(name string) ([]byte, error) {
 	if err := t.change(func() {}); err != nil {
 		return nil, err
 	}
@@ -152,13 +146,13 @@ func (t *trusted) change(f func()) error {
 	return nil
 }
 
-// Require implements driver.Opening.
-func (t *trusted) Require(name string, digests ...driver.SignedDigest) error {
+// require is Unverified.Require.
+func (t *trusted) require(name string, digests ...Digest) error {
 	if !isFileName(name) {
 		return errFileName(name)
 	}
 	if len(digests) == 0 {
-		return fmt.Errorf("%w: no SignedDigest for %.200q", tensor.ErrOption, name)
+		return fmt.Errorf("%w: no Digest for %.200q", tensor.ErrOption, name)
 	}
 	for i := range digests {
 		if err := checkDigest(&digests[i]); err != nil {
@@ -168,9 +162,9 @@ func (t *trusted) Require(name string, digests ...driver.SignedDigest) error {
 	return t.change(func() { t.required[name] = append(t.required[name], digests...) })
 }
 
-// CheckSignature implements driver.Opening. All public keys of package crypto have an Equal method for public keys; private keys do
+// checkSignature is Unverified.CheckSignature. All public keys of package crypto have an Equal method for public keys; private keys do
 // not. The format checks the type of the key.
-func (t *trusted) CheckSignature(key crypto.PublicKey) error {
+func (t *trusted) checkSignature(key crypto.PublicKey) error {
 	if err := checkPublic(key); err != nil {
 		return err
 	}
@@ -193,7 +187,7 @@ func (t *trusted) admit(ctx context.Context, name string, r *source.Region) erro
 	}
 	err, isCompared := t.takeAhead(name, r)
 	if !isCompared {
-		err = t.compare(&hashing{ctx: ctx, o: &t.c.options, workers: t.c.options.Workers}, name, r)
+		err = t.compare(&hashing{ctx: ctx, c: t.c, workers: t.c.options.Workers}, name, r)
 	}
 	return inFile(err, r)
 }
@@ -237,7 +231,7 @@ func (t *trusted) compareAhead(door door, names []string) {
 		}
 		r := source.FromReaderAt(file, h.size)
 		r.SetOrigin("", door.Path(names[i]))
-		err = t.compare(&hashing{ctx: o.Context, o: o, workers: 1, progress: p}, names[i], r)
+		err = t.compare(&hashing{ctx: o.Context, c: t.c, workers: 1, progress: p}, names[i], r)
 		if err == nil || errors.Is(err, tensor.ErrSignature) {
 			list[i] = ahead{r, err}
 		}
@@ -297,12 +291,12 @@ func (t *trusted) covers(name string) bool {
 }
 
 // digests returns the digests that a file must have.
-func (t *trusted) digests(name string) []driver.SignedDigest { return t.required[path.Clean(name)] }
+func (t *trusted) digests(name string) []Digest { return t.required[path.Clean(name)] }
 
 var errUnsigned = fmt.Errorf("%w: it is not among the files that were signed", tensor.ErrSignature)
 
 // compareWith compares a file with its digests: now, or range by range where a reader has to fetch it.
-func (t *trusted) compareWith(in *hashing, r *source.Region, digests []driver.SignedDigest) error {
+func (t *trusted) compareWith(in *hashing, r *source.Region, digests []Digest) error {
 	ranges, err := rangesOf(digests, r.Size())
 	if err != nil {
 		return err

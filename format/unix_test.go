@@ -38,7 +38,7 @@ func cutModel(t *testing.T, d *toy, change ...func(*config)) *Model {
 	}
 	d.tensors = append(d.tensors, driver.Tensor{Name: []byte("odd"), DType: tensor.Uint16, Shape: tensor.Shape{page / 2}, Offset: 5*page + 1, Size: page})
 	d.dir = func(dir driver.Dir) error { _, err := dir.Declare("x.bin"); return err }
-	m := openPath(t, path, d, change...)
+	m := openToy(t, path, d, change...)
 	_, err := m.Tensor("x0")
 	expect.OK(t, err)
 	expect.OK(t, errors.Join(os.Truncate(path, 2*page), os.Truncate(other, page)))
@@ -251,7 +251,7 @@ func TestFewDescriptors(t *testing.T) {
 		}
 		return nil
 	}
-	m := openPath(t, filepath.Join(dir, "m.toy"), d)
+	m := openToy(t, filepath.Join(dir, "m.toy"), d)
 	restore()
 	kept := 0
 	for _, f := range m.spaces.files[1:] {
@@ -283,7 +283,7 @@ func TestNoDescriptorsKept(t *testing.T) {
 		return errors.Join(declared, below, plain)
 	}
 	for range 200 {
-		m := openPath(t, filepath.Join(dir, "m.toy"), d)
+		m := openToy(t, filepath.Join(dir, "m.toy"), d)
 		for i := range m.Len() {
 			_, err := m.At(i).Bytes()
 			expect.OK(t, err)

@@ -34,13 +34,6 @@ func (m *Model) verify(ctx context.Context, o *VerifyOptions) (*Coverage, error)
 	return &c, nil
 }
 
-// examine calls f with a verification that reports no progress.
-func (m *Model) examine(ctx context.Context, f func(driver.Verification) error) error {
-	v := newVerification(m, ctx, &VerifyOptions{})
-	defer v.pass.Close()
-	return m.within(func() error { return f(v) })
-}
-
 // verification implements driver.Verification.
 type verification struct {
 	m   *Model
@@ -62,7 +55,7 @@ func newVerification(m *Model, ctx context.Context, o *VerifyOptions) *verificat
 	ctx = cmp.Or(ctx, context.Background())
 	v := &verification{m: m, ctx: ctx, o: o, limit: maxJob, Progress: work.Progress{Report: o.Progress}}
 	v.pass.Context = ctx
-	v.pass.Fetch = fetchSize(m.c.options.Memory, v.workers())
+	v.pass.Fetch = fetchSize(m.c.parse.Memory, v.workers())
 	return v
 }
 
@@ -257,7 +250,12 @@ func (v *verification) compareTensor(i int, s driver.Digest, got uint64, off int
 }
 
 // Signed implements driver.Verification.
-func (v *verification) Signed(s driver.SignatureState) { v.coverage.signature = s }
+func (v *verification) Signed(byTrusted bool) {
+	v.coverage.signature = SignatureUnknown
+	if byTrusted {
+		v.coverage.signature = SignatureTrusted
+	}
+}
 
 // Deferred implements driver.Verification.
 func (v *verification) Deferred(s driver.Space) bool {

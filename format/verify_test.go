@@ -39,7 +39,7 @@ func TestCoverageOfToys(t *testing.T) {
 		{Name: "graph", Ranges: []driver.Range{{Offset: 40, Size: 8}}},
 		checked(func(v driver.Verification) error {
 			looked = []bool{v.Wanted(0), v.Wanted(1), v.Wanted(2), v.Wanted(3)}
-			v.Signed(driver.SignatureUnknown)
+			v.Signed(false)
 			return nil
 		}),
 		{
@@ -87,7 +87,7 @@ func TestCoverageOfToys(t *testing.T) {
 		if d := cmp.Diff(tt.want, got); d != "" {
 			t.Errorf("%v (-want +got)\n%s", tt.names, d)
 		}
-		if d := cmp.Diff([]Covered{{"header", "crc32"}, {"graph", ""}}, c.sections); d != "" || c.signature != driver.SignatureUnknown {
+		if d := cmp.Diff([]Covered{{"header", "crc32"}, {"graph", ""}}, c.sections); d != "" || c.signature != SignatureUnknown {
 			t.Errorf("%v, signature %v (-want +got)\n%s", tt.names, c.signature, d)
 		}
 		if d := cmp.Diff(tt.looked, looked); d != "" {
@@ -131,7 +131,7 @@ func TestVerifyRefuses(t *testing.T) {
 	}
 	r := source.FromBytes(ramp(64))
 	m := &Model{}
-	err := m.openRegion(r, toyConfig(&toy{tensors: []driver.Tensor{u8("w", 0, 8)}, parsed: driver.Parsed{TensorSum: func(int) driver.Digest { return sum }}}, check(driver.CheckAll)))
+	err := m.openRegion(r, toyConfig(&toy{tensors: []driver.Tensor{u8("w", 0, 8)}, parsed: driver.Parsed{TensorSum: func(int) driver.Digest { return sum }}}, check(CheckAll)))
 	wantToyError(t, "CheckAll", err, tensor.ErrChecksum, "record")
 	if !r.Closed() {
 		t.Error("CheckAll left the file open")
@@ -330,7 +330,7 @@ func TestVerifyMapsFewPages(t *testing.T) {
 					return errors.Join(errs...)
 				}
 			}
-			m := openPath(t, filepath.Join(dir, "m.toy"), d)
+			m := openToy(t, filepath.Join(dir, "m.toy"), d)
 			before := int64(0)
 			if touched {
 				v := m.At(0)
@@ -391,7 +391,7 @@ func TestParsedBytesAreSigned(t *testing.T) {
 // signedBy is a Trust in signatures in the file.
 type signedBy struct{ key crypto.PublicKey }
 
-func (s signedBy) Check(_ context.Context, u *driver.Unverified) error {
+func (s signedBy) Check(_ context.Context, u *Unverified) error {
 	return u.CheckSignature(s.key)
 }
 
@@ -426,12 +426,12 @@ func eights() []driver.Tensor {
 // first use.
 func TestTouchWhen(t *testing.T) {
 	for _, tt := range []struct {
-		check   driver.Check
+		check   Check
 		onTouch bool
 		want    bool
 	}{
-		{driver.CheckDefault, false, false}, {driver.CheckDefault, true, true},
-		{driver.CheckStructure, true, false}, {driver.CheckTouch, false, true},
+		{CheckDefault, false, false}, {CheckDefault, true, true},
+		{CheckStructure, true, false}, {CheckTouch, false, true},
 	} {
 		for what, call := range accessors {
 			var asked atomic.Int64
@@ -452,7 +452,7 @@ func TestTouchWhen(t *testing.T) {
 // stays found.
 func TestTouchOnce(t *testing.T) {
 	var asked atomic.Int64
-	m := open(t, source.FromBytes(ramp(64)), &toy{tensors: eights(), parsed: goodSum(&asked, 2)}, check(driver.CheckTouch))
+	m := open(t, source.FromBytes(ramp(64)), &toy{tensors: eights(), parsed: goodSum(&asked, 2)}, check(CheckTouch))
 	var group sync.WaitGroup
 	errs := make([]error, 8)
 	for g := range errs {
@@ -487,7 +487,7 @@ func TestTouchOnce(t *testing.T) {
 func TestTouchTransient(t *testing.T) {
 	var asked atomic.Int64
 	r := &requests{ReaderAt: bytes.NewReader(ramp(64))}
-	m := open(t, source.FromReaderAt(r, 64), &toy{tensors: eights(), parsed: goodSum(&asked, 1)}, check(driver.CheckTouch))
+	m := open(t, source.FromReaderAt(r, 64), &toy{tensors: eights(), parsed: goodSum(&asked, 1)}, check(CheckTouch))
 	r.broken.Store(true)
 	for range 2 {
 		_, err := m.At(0).Bytes()
@@ -530,7 +530,7 @@ func TestTouchSums(t *testing.T) {
 				return k, k + 1
 			},
 		}}
-		m := open(t, source.FromBytes(ramp(64)), d, check(driver.CheckTouch))
+		m := open(t, source.FromBytes(ramp(64)), d, check(CheckTouch))
 		var group sync.WaitGroup
 		for g := range 6 {
 			group.Go(func() {
@@ -558,7 +558,7 @@ func TestTouchUnchanged(t *testing.T) {
 		Sums:   func() []driver.Sum { return []driver.Sum{whole} },
 		SumsOf: func(int) (from, to int) { return 0, 1 },
 	}}
-	m := open(t, source.FromBytes(data), d, check(driver.CheckTouch))
+	m := open(t, source.FromBytes(data), d, check(CheckTouch))
 	data[33]++
 	whole.Accept[0] = digestOf(driver.CRC32, data)
 	_, err := m.At(0).Bytes()

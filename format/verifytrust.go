@@ -1,7 +1,6 @@
 package format
 
 import (
-	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
@@ -14,9 +13,9 @@ func (v *verification) authenticate() error {
 		return nil
 	}
 	m := v.m
-	t := &trusted{c: m.c, required: make(map[string][]driver.SignedDigest)}
+	t := &trusted{c: m.c, required: make(map[string][]Digest)}
 	if !m.isDir {
-		t.own = driver.UnverifiedFile{Name: m.c.nameOf(m.main), Size: m.main.Size(), Open: true}
+		t.own = UnverifiedFile{Name: m.c.nameOf(m.main), Size: m.main.Size(), Open: true}
 	}
 	err := t.ask(v.ctx, v.o.Trusted)
 	if err != nil {
@@ -26,7 +25,7 @@ func (v *verification) authenticate() error {
 	if err != nil {
 		return err
 	}
-	in := &hashing{ctx: v.ctx, o: &m.c.options, workers: v.workers(), progress: &v.Progress}
+	in := &hashing{ctx: v.ctx, c: m.c, workers: v.workers(), progress: &v.Progress}
 	for _, f := range list {
 		err := in.compareOpen(f.region, f.digests, t.required)
 		if err != nil {
@@ -44,7 +43,7 @@ func (v *verification) authenticate() error {
 // must be one of the files that are required.
 type requiredFile struct {
 	region  *source.Region
-	digests []driver.SignedDigest
+	digests []Digest
 }
 
 // requiredFiles lists the files of the model that t requires digests of. It fails for a file that t does not cover.
@@ -76,7 +75,7 @@ func (v *verification) requiredFiles(t *trusted) ([]requiredFile, error) {
 }
 
 // compareOpen compares a file of an open model with its digests. A file without any must be one of required.
-func (in *hashing) compareOpen(r *source.Region, digests []driver.SignedDigest, required map[string][]driver.SignedDigest) error {
+func (in *hashing) compareOpen(r *source.Region, digests []Digest, required map[string][]Digest) error {
 	if len(digests) == 0 {
 		return in.compareAny(r, required)
 	}

@@ -21,7 +21,7 @@ func (w *Writer) createDirectory() error {
 	if n == 0 || n != len(l.Parts) || n != len(w.plan.Tensors) {
 		return fmt.Errorf("%w: the layout has %d files and %d parts for %d tensors", tensor.ErrSchema, n, len(l.Parts), len(w.plan.Tensors))
 	}
-	tree, err := disk.CreateTree(w.o.Path, w.driver.Describe().Extensions[0])
+	tree, err := disk.CreateTree(w.path, w.driver.Describe().Extensions[0])
 	if err != nil {
 		return err
 	}

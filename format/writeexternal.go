@@ -23,7 +23,7 @@ type externalIndex struct {
 // createExternal starts a model of a format with external data.
 func (w *Writer) createExternal() error {
 	x := &externalIndex{driver: w.driver, file: w.layout.External}
-	model := w.o.Path
+	model := w.path
 	parts := 0
 	if x.file.Size > 0 {
 		parts = 1

@@ -28,7 +28,9 @@ import (
 // WriteOptions.Progress, must therefore not call the Writer; it may cancel the context.
 type Writer struct {
 	driver driver.Driver
-	o      *driver.WriteOptions // validated
+	path   string        // "" for an io.Writer
+	o      *WriteOptions // validated
+	lay    *driver.LayoutOptions
 	format string
 	layout *driver.Layout  // nil for shards
 	enc    driver.Encoder  // nil once released
@@ -49,14 +51,20 @@ type Writer struct {
 	over     error // why no further call works; errClosed after a successful Close
 }
 
-// newWriter starts writing a model: to out or, if that is nil, to o.Path.
-func newWriter(d driver.Driver, out io.Writer, p *schema.Schema, o *driver.WriteOptions) (*Writer, error) {
-	w := &Writer{driver: d, o: o, format: d.Describe().Name, progress: work.Progress{Report: o.Progress}}
-	err := w.attempt(func() error { return w.explain(w.begin(out, p)) })
+// newWriter starts writing a model: to out or, if that is nil, to path.
+func newWriter(d driver.Driver, path string, out io.Writer, s *schema.Schema, o *WriteOptions) (*Writer, error) {
+	c, err := checkWriteOptions(o, d)
+	if err != nil {
+		return nil, wire.Explain(err, driverName(d), path)
+	}
+	w := &Writer{driver: d, path: path, o: c, lay: layoutOptions(c, path), format: driverName(d)}
+	w.progress.Report = c.Progress
+	err = w.attempt(func() error { return w.explain(w.begin(out, s)) })
 	if err != nil {
 		return nil, err
 	}
-	w.written, w.in.Moved = make([]bool, len(w.plan.Tensors)), w.progress.Done
+	w.written = make([]bool, len(w.plan.Tensors))
+	w.in.Moved = w.progress.Done
 	if w.order == nil {
 		w.order = numbers(len(w.plan.Tensors))
 	}
@@ -78,7 +86,7 @@ func (w *Writer) begin(out io.Writer, p *schema.Schema) error {
 	switch {
 	case out != nil:
 		err = w.stream(out)
-	case w.o.Path == "":
+	case w.path == "":
 		err = wire.Error(w.format, "writer", -1, fs.ErrInvalid)
 	default:
 		err = w.create()
@@ -89,12 +97,12 @@ func (w *Writer) begin(out io.Writer, p *schema.Schema) error {
 	return w.o.Context.Err()
 }
 
-// create starts writing to o.Path.
+// create starts writing to w.path.
 func (w *Writer) create() error {
 	if w.o.MaxShard > 0 {
 		return w.createShards()
 	}
-	w.paths = func() []string { return []string{w.o.Path} }
+	w.paths = func() []string { return []string{w.path} }
 	if w.layout.Files != nil {
 		return w.createDirectory()
 	}
@@ -102,12 +110,12 @@ func (w *Writer) create() error {
 		return w.createExternal()
 	}
 	if d, ok := w.driver.(driver.Splitter); ok {
-		x := newShardIndex(d, w.driver.Describe().Extensions[0], w.o.Path)
-		if x.places.File == w.o.Path {
+		x := newShardIndex(d, w.driver.Describe().Extensions[0], w.path)
+		if x.places.File == w.path {
 			return w.createAlone(x)
 		}
 	}
-	f, err := disk.Create(w.o.Path)
+	f, err := disk.Create(w.path)
 	if err != nil {
 		return err
 	}
@@ -124,7 +132,7 @@ func (w *Writer) stream(out io.Writer) error {
 		return driver.OptionError(w.format, "MaxShard", "only Create makes several files")
 	}
 	streams := w.layout.Streams || w.layout.Encode == nil && w.layout.Late == nil
-	if w.o.Spool == driver.SpoolNever || streams {
+	if w.o.Spool == SpoolNever || streams {
 		return w.start(target.NewStream(out), true)
 	}
 	s, remove, err := newSpool(w.o.Spool)
@@ -174,7 +182,7 @@ func (w *Writer) complete(p *schema.Schema) (err error) {
 		}
 	}
 	w.progress.Expect(total)
-	w.plan, err = driver.Fit(w.driver, w.plan, w.o, w.o.AcceptLoss)
+	w.plan, err = fit(w.driver, w.plan, w.lay, w.o.AcceptLoss)
 	return err
 }
 
@@ -205,7 +213,7 @@ func (w *Writer) layoutOf(p *schema.Schema) (*driver.Layout, error) {
 	if !ok {
 		return nil, fmt.Errorf("%w: the format cannot be written", tensor.ErrUnsupported)
 	}
-	return d.Layout(p, w.o)
+	return d.Layout(p, w.lay)
 }
 
 // start writes everything that precedes the data. inOrder means that the tensors are needed in the
@@ -223,7 +231,7 @@ func (w *Writer) start(t driver.Target, inOrder bool) (err error) {
 	}
 	q := &orderedEncoder{Encoder: w.enc, o: w.o, where: w.o.Spool, order: w.order}
 	if w.layout.Secret {
-		q.where = driver.SpoolMemory
+		q.where = SpoolMemory
 	}
 	w.enc = q
 	return nil
@@ -308,7 +316,7 @@ func (w *Writer) write(name string, r io.Reader, check func(to *tensor.Info) err
 	}
 	return w.attempt(func() error {
 		if err := w.take(i, r); err != nil {
-			return &tensor.Error{Format: w.format, Path: w.o.Path, Field: tensorField(name), Offset: -1, Err: err}
+			return &tensor.Error{Format: w.format, Path: w.path, Field: tensorField(name), Offset: -1, Err: err}
 		}
 		w.written[i], w.next = true, i+1
 		return nil
@@ -406,10 +414,10 @@ func (w *Writer) release() {
 
 // refusal returns the error of calls after the end.
 func (w *Writer) refusal() error {
-	return &tensor.Error{Format: w.format, Path: w.o.Path, Offset: -1, Err: fmt.Errorf("%w: %w", tensor.ErrAborted, w.over)}
+	return &tensor.Error{Format: w.format, Path: w.path, Offset: -1, Err: fmt.Errorf("%w: %w", tensor.ErrAborted, w.over)}
 }
 
-func (w *Writer) explain(err error) error { return wire.Explain(err, w.format, w.o.Path) }
+func (w *Writer) explain(err error) error { return wire.Explain(err, w.format, w.path) }
 
 // planError returns an error about a tensor of the schema.
 func (w *Writer) planError(name string, err error) error {

@@ -2,6 +2,7 @@ package format
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"os"
@@ -17,17 +18,17 @@ import (
 
 func TestWriter(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "m.fake")
-	for _, format := range []string{"fake", ""} {
-		w, err := Create(format, path, fakePlan(), nil)
+	for name, o := range map[string]*WriteOptions{"a format": {Format: asFormat{plainFake}}, "by extension": nil} {
+		w, err := Create(path, fakePlan(), o)
 		expect.OK(t, err)
 		expect.OK(t, feedFake(w))
 		if b, err := os.ReadFile(path); string(b) != fakeFile || err != nil {
-			t.Errorf("format %q: %q, %v", format, b, err)
+			t.Errorf("%s: %q, %v", name, b, err)
 		}
 	}
 	for _, spool := range []Spool{SpoolFile, SpoolMemory, SpoolNever} {
 		var out bytes.Buffer
-		w, err := NewWriter("fake", &out, fakePlan(), &WriteOptions{Spool: spool})
+		w, err := NewWriter(&out, fakePlan(), &WriteOptions{Format: asFormat{plainFake}, Spool: spool})
 		if err == nil {
 			err = feedFake(w)
 		}
@@ -39,23 +40,21 @@ func TestWriter(t *testing.T) {
 
 func TestWriterUnknownFormat(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "m.none")
-	_, err := Create("none", path, nil, nil)
-	errIs(t, "Create", err, ErrUnknownFormat)
-	_, err = Create("", path, nil, nil)
+	_, err := Create(path, nil, nil)
 	errIs(t, "Create by extension", err, ErrUnknownFormat)
 	var e *tensor.Error
 	if !errors.As(err, &e) || e.Path != path {
 		t.Errorf("Create by extension: %v does not name %s", err, path)
 	}
-	_, err = NewWriter("none", io.Discard, nil, nil)
+	_, err = NewWriter(io.Discard, nil, nil)
 	errIs(t, "NewWriter", err, ErrUnknownFormat)
-	_, err = Create("fake", filepath.Join(path, "deep", "m.fake"), nil, nil)
+	_, err = Create(filepath.Join(path, "deep", "m.fake"), nil, nil)
 	errIs(t, "Create below nothing", err, os.ErrNotExist)
 }
 
 func TestWriterNilPlan(t *testing.T) {
 	var out bytes.Buffer
-	w, err := NewWriter("fake", &out, nil, nil)
+	w, err := NewWriter(&out, nil, &WriteOptions{Format: asFormat{plainFake}})
 	if err == nil {
 		err = w.Close()
 	}
@@ -79,7 +78,7 @@ func untouched(t *testing.T, path string) {
 // TestWriterRefusals: a wrong name is the caller's slip and changes nothing.
 func TestWriterRefusals(t *testing.T) {
 	var out bytes.Buffer
-	w, err := NewWriter("fake", &out, fakePlan(), nil)
+	w, err := NewWriter(&out, fakePlan(), &WriteOptions{Format: asFormat{plainFake}})
 	expect.OK(t, err)
 	errIs(t, "an unknown name", w.WriteTensor("c", strings.NewReader("")), ErrNotFound)
 	expect.OK(t, w.WriteTensor("a", strings.NewReader("AAA")))
@@ -117,7 +116,7 @@ func TestPlanErrors(t *testing.T) {
 	} {
 		f := &fake{name: "planned", magic: "FAKE"}
 		path := stored(t, "m.fake", "old")
-		_, err := With(f).Create(path, &schema.Schema{Tensors: tt.tensors}, nil)
+		_, err := Create(path, &schema.Schema{Tensors: tt.tensors}, &WriteOptions{Format: asFormat{f}})
 		errIs(t, tt.name, err, ErrSchema)
 		errIs(t, tt.name, err, tt.want)
 		var e *tensor.Error
@@ -135,7 +134,7 @@ func TestPlanErrors(t *testing.T) {
 func TestPlanIsCopied(t *testing.T) {
 	p := fakePlan()
 	var out bytes.Buffer
-	w, err := NewWriter("fake", &out, p, nil)
+	w, err := NewWriter(&out, p, &WriteOptions{Format: asFormat{plainFake}})
 	expect.OK(t, err)
 	p.Tensors[0].Name, p.Tensors[0].Shape[0] = "x", 99
 	if err := feedFake(w); err != nil || out.String() != fakeFile {
@@ -152,7 +151,7 @@ func TestWriteModel(t *testing.T) {
 		t.Fatalf("%+v, %v", p, err)
 	}
 	var out bytes.Buffer
-	w, err := NewWriter("fake", &out, p, nil)
+	w, err := NewWriter(&out, p, &WriteOptions{Format: asFormat{plainFake}})
 	expect.OK(t, err)
 	expect.OK(t, w.WriteModel(m))
 	expect.OK(t, w.Close())
@@ -161,13 +160,13 @@ func TestWriteModel(t *testing.T) {
 	if _, err := m.Schema(); !errors.Is(err, ErrClosed) {
 		t.Errorf("the schema of a closed model: %v", err)
 	}
-	w, err = NewWriter("fake", &out, p, nil)
+	w, err = NewWriter(&out, p, &WriteOptions{Format: asFormat{plainFake}})
 	expect.OK(t, err)
 	errIs(t, "WriteModel of a closed model", w.WriteModel(m), ErrClosed)
 	errIs(t, "a writer without the tensors", w.Close(), ErrSchema)
 }
 
-// TestSave writes slices, or nothing.
+// TestSave writes slices to a file and to a writer, or nothing.
 func TestSave(t *testing.T) {
 	a, _ := tensor.Of("a", tensor.Shape{3}, []uint8("AAA"))
 	b, _ := tensor.Of("bb", tensor.Shape{2, 1}, []uint8("BB"))
@@ -176,22 +175,33 @@ func TestSave(t *testing.T) {
 	expect.OK(t, err)
 	gone := m.At(0)
 	m.Close()
+	fake := &WriteOptions{Format: asFormat{plainFake}}
+	named := &schema.Schema{Tensors: []tensor.Info{b.Info(), a.Info()}}
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
 	for _, test := range []struct {
-		name, file, format string
-		views              []tensor.View
-		want               error
+		name, file string
+		ctx        context.Context
+		s          *schema.Schema
+		views      []tensor.View
+		o          *WriteOptions
+		want       error
 	}{
-		{"by its ending", "m.fake", "", []tensor.View{a, b}, nil},
-		{"by its name", "m.bin", "fake", []tensor.View{a, b}, nil},
-		{"unknown", "m.bin", "", []tensor.View{a, b}, ErrUnknownFormat},
-		{"twice the same name", "m.fake", "", []tensor.View{a, a}, ErrSchema},
-		{"a view with an error", "m.fake", "", []tensor.View{a, bad}, badErr},
-		{"a closed model", "m.fake", "", []tensor.View{b, gone}, ErrClosed},
-		{"no tensor", "m.fake", "", []tensor.View{{}}, ErrClosed},
+		{"by its ending", "m.fake", t.Context(), nil, []tensor.View{a, b}, nil, nil},
+		{"by its format", "m.bin", t.Context(), nil, []tensor.View{a, b}, fake, nil},
+		{"with a schema", "m.fake", t.Context(), fakePlan(), []tensor.View{b, a}, nil, nil},
+		{"a schema without one", "m.fake", t.Context(), named, []tensor.View{b}, nil, ErrSchema},
+		{"unknown", "m.bin", t.Context(), nil, []tensor.View{a, b}, nil, ErrUnknownFormat},
+		{"twice the same name", "m.fake", t.Context(), nil, []tensor.View{a, a}, nil, ErrSchema},
+		{"a view with an error", "m.fake", t.Context(), nil, []tensor.View{a, bad}, nil, badErr},
+		{"a closed model", "m.fake", t.Context(), nil, []tensor.View{b, gone}, nil, ErrClosed},
+		{"no tensor", "m.fake", t.Context(), nil, []tensor.View{{}}, nil, ErrClosed},
+		{"canceled", "m.fake", canceled, nil, []tensor.View{a, b}, &WriteOptions{Context: t.Context()}, context.Canceled},
 	} {
 		dir := t.TempDir()
 		path := filepath.Join(dir, test.file)
-		if err := Save(path, test.format, test.views...); !errors.Is(err, test.want) {
+		err := Save(test.ctx, path, test.s, test.views, test.o)
+		if !errors.Is(err, test.want) {
 			t.Errorf("%s: %v, want %v", test.name, err, test.want)
 		}
 		got, _ := os.ReadFile(path)
@@ -199,13 +209,18 @@ func TestSave(t *testing.T) {
 		if test.want == nil && string(got) != fakeFile || test.want != nil && len(left) > 0 {
 			t.Errorf("%s: %q, and there are %v", test.name, got, left)
 		}
+		var out bytes.Buffer
+		err = Write(test.ctx, &out, test.s, test.views, test.o.With(fake.Format))
+		if test.want == nil && (err != nil || out.String() != fakeFile) {
+			t.Errorf("%s, to a writer: %q, %v", test.name, out.String(), err)
+		}
 	}
 }
 
 // TestSchemaOfBrokenMetadata: what cannot be read is not left out.
 func TestSchemaOfBrokenMetadata(t *testing.T) {
 	f := &fake{name: "broken", magic: "FAKE", metaErr: errMine}
-	m, err := With(f).OpenBytes([]byte(fakeFile), nil)
+	m, err := OpenBytes([]byte(fakeFile), &Options{Format: asFormat{f}})
 	expect.OK(t, err)
 	defer m.Close()
 	_, err = m.Schema()

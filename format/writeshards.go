@@ -50,7 +50,7 @@ func (w *Writer) createShards() error {
 	if len(plans) > maxShards {
 		return driver.OptionError(w.format, "MaxShard", "%d bytes would make %d files, the most is %d", w.o.MaxShard, len(plans), maxShards)
 	}
-	x := newShardIndex(d, w.driver.Describe().Extensions[0], w.o.Path)
+	x := newShardIndex(d, w.driver.Describe().Extensions[0], w.path)
 	if len(plans) == 1 {
 		return w.createAlone(x)
 	}
@@ -113,7 +113,7 @@ func (s *shardsEncoder) createSplit(x *shardIndex) error {
 
 // createAlone starts a model in one file of a format that may have parts in its place.
 func (w *Writer) createAlone(x *shardIndex) error {
-	path := w.o.Path
+	path := w.path
 	if x.places.File != "" && x.places.Index != "" {
 		path = x.places.File
 	}

@@ -50,10 +50,10 @@ func (d *inShards) Listed(index []byte) ([]string, error) {
 
 // writeShards writes threeTensors with data a and b for "a" and "b", into three files or two.
 func writeShards(dir string, most int64, a, b string) error {
-	o := toyOptions(filepath.Join(dir, "m.toy"))
+	o := toyOptions(newInShards())
 	o.MaxShard = most
 	o.NoSync = false
-	w, err := newWriter(newInShards(), nil, threeTensors(), o)
+	w, err := Create(filepath.Join(dir, "m.toy"), threeTensors(), o)
 	if err != nil {
 		return err
 	}
@@ -168,16 +168,17 @@ func TestShards(t *testing.T) {
 
 // TestShardsRefused: options and drivers that do not allow shards.
 func TestShardsRefused(t *testing.T) {
-	o := toyOptions(filepath.Join(t.TempDir(), "m.toy"))
+	path := filepath.Join(t.TempDir(), "m.toy")
+	o := toyOptions(&laidOut{layout: backwards})
 	o.MaxShard = 1
-	_, err := newWriter(&laidOut{layout: backwards}, nil, threeTensors(), o)
+	_, err := Create(path, threeTensors(), o)
 	wantToyError(t, "a format without shards", err, tensor.ErrOption, "MaxShard")
 	many := &schema.Schema{}
 	for i := range maxShards + 1 {
 		many.Tensors = append(many.Tensors, tensor.Info{Name: fmt.Sprint(i), DType: tensor.Uint8, Shape: tensor.Shape{1}})
 	}
-	_, err = newWriter(newInShards(), nil, many, o)
+	_, err = Create(path, many, o.With(asFormat{newInShards()}))
 	wantToyError(t, "too many shards", err, tensor.ErrOption, "MaxShard")
-	_, err = newWriter(newInShards(), io.Discard, threeTensors(), o)
+	_, err = NewWriter(io.Discard, threeTensors(), o.With(asFormat{newInShards()}))
 	wantToyError(t, "a stream", err, tensor.ErrOption, "MaxShard")
 }

@@ -13,7 +13,7 @@ import (
 )
 
 func TestCorpus(t *testing.T) {
-	s := corpus.Suite{Codec: codec, Ext: ".mag"}
+	s := corpus.Suite{Format: Format{}, Ext: ".mag"}
 	for _, c := range malformedV1 {
 		s.Cases = append(s.Cases, corpus.Case{Name: c.name, Bytes: v1With(c.mutate), Err: c.err, Field: c.field, Offset: c.offset})
 	}

@@ -16,7 +16,7 @@ import (
 // TestMagDirectory is ../shared/cases/core/mag_dir.go.txt: a directory with one .mag file opens in a program that links
 // no other format, and what a directory opens as does not depend on that.
 func TestMagDirectory(t *testing.T) {
-	if names := format.Formats(); !slices.Equal(names, []string{"mag"}) {
+	if names := format.Names(); !slices.Equal(names, []string{"mag"}) {
 		t.Fatalf("the test links %q", names)
 	}
 	v, err := tensor.Of("w", tensor.Shape{2}, []float32{1, 2})
@@ -49,7 +49,7 @@ func TestMagDirectory(t *testing.T) {
 		dir := t.TempDir()
 		path := filepath.Join(dir, "m.mag")
 		if !tt.lone {
-			expect.OK(t, format.Save(path, "mag", v))
+			expect.OK(t, format.Save(t.Context(), path, nil, []tensor.View{v}, nil))
 		}
 		for _, name := range tt.others {
 			expect.OK(t, os.WriteFile(filepath.Join(dir, name), nil, 0o666))

@@ -44,7 +44,7 @@
 //
 // The reference implementation (magnetron 0.1.2) has the codes of the first line.
 // The others are extensions of this library: it always reads them, and writes
-// them only with WriteOptions.Extended.
+// them only with format.WriteOptions.Extended.
 //
 // Data. The writer puts each tensor at the next multiple of 64 and, like the
 // reference, fills the gaps, and the end of the file up to a multiple of 64, with
@@ -60,7 +60,7 @@
 // suggests CRC-32 (IEEE) of all of it with the checksum field zeroed. Readers
 // accept both polynomials over both ranges; Notes reports any form other than the
 // reference's. The writer uses the reference's form, or the specification's if
-// WriteOptions.Checksum is CRC32. A checksum of 0 has no special meaning.
+// Format.Checksum is CRC32. A checksum of 0 has no special meaning.
 //
 // Digests. The specification promises checksums of tensor data, but the layout has
 // no field for them. So the writer adds a metadata entry of type int64 for each
@@ -126,7 +126,7 @@
 // pool is full.
 //
 // The container has no metadata, digests, float64 or shared data; the writer
-// refuses a schema that needs them. The timestamp is WriteOptions.Time, or 0 if that
+// refuses a schema that needs them. The timestamp is format.WriteOptions.Time, or 0 if that
 // is not set.
 //
 // # Versions

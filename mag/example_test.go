@@ -29,7 +29,7 @@ func save() (path string, remove func()) {
 			{Name: "output", DType: tensor.Float32, Shape: tensor.Shape{2, 2}},
 		},
 	}
-	w, err := mag.Create(path, plan, nil)
+	w, err := format.Create(path, plan, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -46,9 +46,9 @@ func save() (path string, remove func()) {
 	return path, func() { os.RemoveAll(dir) }
 }
 
-func ExampleCreate() {
+func ExampleFile() {
 	path, remove := save()
-	defer remove() // calls Create, WriteTensor for each tensor, and Close
+	defer remove()
 
 	m, err := format.Open(path, nil)
 	if err != nil {
@@ -83,8 +83,8 @@ func ExampleCreate() {
 func ExampleFrom() {
 	plan := &schema.Schema{Tensors: []tensor.Info{{Name: "mask", DType: tensor.Bool, Shape: tensor.Shape{3}}}}
 	var out bytes.Buffer
-	o := &format.WriteOptions{Spool: format.SpoolNever, Format: mag.WriteOptions{Snapshot: true}}
-	w, err := format.NewWriter("mag", &out, plan, o)
+	o := &format.WriteOptions{Format: mag.Format{Snapshot: true}, Spool: format.SpoolNever}
+	w, err := format.NewWriter(&out, plan, o)
 	if err != nil {
 		log.Fatal(err)
 	}

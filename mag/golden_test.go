@@ -206,24 +206,28 @@ func goldenSnapshot() snapFile {
 func TestGolden(t *testing.T) {
 	v1, snap, wording := goldenV1(), goldenSnapshot(), goldenV1()
 	wording.sumForm = ieeeWhole
-	at := format.WriteOptions{Time: time.Date(2024, 2, 29, 12, 34, 56, 0, time.UTC)}
+	snapshot := &format.WriteOptions{
+		Format: Format{Snapshot: true},
+		Time:   time.Date(2024, 2, 29, 12, 34, 56, 0, time.UTC),
+	}
+	noSnapshot := &snapFile{magic: "MAG!", version: 100, stamp: 1709210096, marks: snapMarks}
 	for _, c := range []struct {
 		name string
 		want []byte
-		o    *WriteOptions
+		o    *format.WriteOptions
 	}{
-		{"version 1", v1.bytes(), &WriteOptions{}},
-		{"version 1, checksum of the wording", wording.bytes(), &WriteOptions{Checksum: CRC32}},
-		{"version 1, empty", (&v1File{magic: "MAG!", version: 1}).bytes(), &WriteOptions{}},
-		{"snapshot", snap.bytes(), &WriteOptions{WriteOptions: at, Snapshot: true}},
-		{"snapshot, empty", (&snapFile{magic: "MAG!", version: 100, stamp: 1709210096, marks: snapMarks}).bytes(), &WriteOptions{WriteOptions: at, Snapshot: true}},
+		{"version 1", v1.bytes(), nil},
+		{"version 1, checksum of the wording", wording.bytes(), &format.WriteOptions{Format: Format{Checksum: CRC32}}},
+		{"version 1, empty", (&v1File{magic: "MAG!", version: 1}).bytes(), nil},
+		{"snapshot", snap.bytes(), snapshot},
+		{"snapshot, empty", noSnapshot.bytes(), snapshot},
 	} {
 		f, err := openBytes(c.want, nil)
 		expect.OK(t, err)
 		defer f.Close()
 		p, err := f.Schema()
 		expect.OK(t, err)
-		if c.o.Snapshot {
+		if c.o == snapshot {
 			slices.Reverse(p.Tensors) // the writer sorts them by the size of an element
 		}
 		var out bytes.Buffer

@@ -16,21 +16,20 @@ import (
 )
 
 // Losses implements driver.Writer: it lists the parts of a schema that the selected container cannot hold.
-func (d fileFormat) Losses(p *schema.Schema, _ *driver.WriteOptions, l *schema.LossList) error {
-	o := &d.opts
-	if o.Checksum > CRC32 {
-		return wire.Refuse(formatName, "checksum", "%w: no form %d", format.ErrUnsupported, o.Checksum)
+func (d fileFormat) Losses(p *schema.Schema, o *driver.LayoutOptions, l *schema.LossList) error {
+	if d.Checksum > CRC32 {
+		return wire.Refuse(formatName, "checksum", "%w: no form %d", format.ErrUnsupported, d.Checksum)
 	}
 	l.AllQuantization(p, "the format has no quantization parameters")
 	l.AnyGraph(p, "the format holds no graph")
-	if o.Snapshot {
+	if d.Snapshot {
 		l.AllMetadata(p, "the snapshot container holds no metadata")
 	} else {
-		o.metadataLosses(p, l)
+		d.metadataLosses(p, l)
 	}
 	c, known, name := &containerV1, dtypesV1[:firstGap], "MAG without extended dtypes"
 	switch {
-	case o.Snapshot:
+	case d.Snapshot:
 		c, known, name = &containerSnapshot, dtypesSnapshot[:snapDTypes], "the snapshot container"
 	case o.Extended:
 		known, name = append(slices.Clone(known), dtypesV1[firstExtended:endExtended]...), "MAG"
@@ -56,7 +55,7 @@ func (d fileFormat) Losses(p *schema.Schema, _ *driver.WriteOptions, l *schema.L
 
 // metadataLosses lists the entries that cannot be written or would not be read
 // back as written.
-func (o *WriteOptions) metadataLosses(p *schema.Schema, l *schema.LossList) {
+func (d fileFormat) metadataLosses(p *schema.Schema, l *schema.LossList) {
 	if len(p.Metadata) == 0 {
 		return
 	}
@@ -66,10 +65,10 @@ func (o *WriteOptions) metadataLosses(p *schema.Schema, l *schema.LossList) {
 			digests[digestPrefix+name] = true
 		}
 	}
-	l.UniqueMetadata(p, func(_ int, m schema.Entry) error { return o.checkEntry(m, digests[m.Key]) })
+	l.UniqueMetadata(p, func(_ int, m schema.Entry) error { return d.checkEntry(m, digests[m.Key]) })
 }
 
-func (o *WriteOptions) checkEntry(m schema.Entry, isDigest bool) error {
+func (d fileFormat) checkEntry(m schema.Entry, isDigest bool) error {
 	kind, _, ok := payload(m.Value)
 	switch err := tensor.CheckName(m.Key); {
 	case err != nil:
@@ -80,7 +79,7 @@ func (o *WriteOptions) checkEntry(m schema.Entry, isDigest bool) error {
 		return fmt.Errorf("%w: a %s; MAG has int64 and float64", format.ErrUnsupported, schema.TypeName(m.Value))
 	case isDigest && kind == metadataInt64:
 		return fmt.Errorf("%w: it would be read as the digest of a tensor", format.ErrUnsupported)
-	case isDigest && !o.NoDigests:
+	case isDigest && !d.NoDigests:
 		return fmt.Errorf("%w: the digest of the tensor has this key", format.ErrUnsupported)
 	}
 	return nil

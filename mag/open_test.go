@@ -1,7 +1,6 @@
 package mag
 
 import (
-	"cmp"
 	"io"
 
 	"github.com/weightmap/weightmap/format"
@@ -10,11 +9,16 @@ import (
 
 // The functions of package format, for files of this format.
 
-func openBytes(b []byte, o *format.Options) (*File, error) { return opened(codec.OpenBytes(b, o)) }
+func openBytes(b []byte, o *format.Options) (*File, error) {
+	return opened(format.OpenBytes(b, o.With(Format{})))
+}
 
-func newWriter(w io.Writer, p *schema.Schema, o *WriteOptions) (*format.Writer, error) {
-	o = cmp.Or(o, &WriteOptions{})
-	return format.With(fileFormat{*o}).NewWriter(w, p, &o.WriteOptions)
+// newWriter starts a file. Without a Format in the options it is that of the zero Format.
+func newWriter(w io.Writer, p *schema.Schema, o *format.WriteOptions) (*format.Writer, error) {
+	if o == nil || o.Format == nil {
+		o = o.With(Format{})
+	}
+	return format.NewWriter(w, p, o)
 }
 
 // opened returns a model that was opened as a File.

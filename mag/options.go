@@ -1,17 +1,15 @@
 package mag
 
-import "github.com/weightmap/weightmap/format"
+import "github.com/weightmap/weightmap/format/driver"
 
-// WriteOptions changes how a file is written. Nil and the zero value write
-// version 1 as the reference implementation does, with a digest for every tensor.
-type WriteOptions struct {
-	format.WriteOptions
+// Format is MAG, with the options for writing that only it has. The zero value writes version 1 as
+// the reference implementation does, with a digest for every tensor. With
+// format.WriteOptions.Extended, version 1 may have dtypes that the reference does not have: all but
+// float32, float16, bool and int32.
+type Format struct {
 	// Snapshot selects the snapshot container instead of version 1. It has no
 	// metadata and therefore no digests.
 	Snapshot bool
-	// Extended allows dtypes that the reference does not have in version 1 files:
-	// all but float32, float16, bool and int32.
-	Extended bool
 	// Checksum is the form of the header checksum of version 1.
 	Checksum Checksum
 	// NoDigests omits the metadata entries with the XXH64 of the data. A version 1
@@ -19,5 +17,5 @@ type WriteOptions struct {
 	NoDigests bool
 }
 
-// common returns the options that all formats have.
-func (o *WriteOptions) common() *format.WriteOptions { return &o.WriteOptions }
+// Driver implements format.Format.
+func (f Format) Driver() driver.Driver { return fileFormat(f) }

@@ -32,13 +32,13 @@ type parser struct {
 	*parsed
 	wire.Cursor
 	head *driver.Head
-	opts *driver.Options
+	opts *driver.ParseOptions
 	pool *pool  // nil in version 1
 	b    []byte // the structural part
 }
 
 // Parse implements driver.Driver.
-func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
+func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.ParseOptions) (*driver.Parsed, error) {
 	p := parser{parsed: &parsed{src: src, index: x}, head: driver.ReadHead(src, o), opts: o}
 	p.Cursor = wire.HeadCursor(formatName, p.head, src.Size())
 	p.parse()

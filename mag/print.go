@@ -6,13 +6,14 @@ import (
 	"github.com/weightmap/weightmap/internal/oneline"
 )
 
-// String describes the options without keys, on one line.
-func (o WriteOptions) String() string {
-	return oneline.Struct("WriteOptions", "WriteOptions", o.WriteOptions, "Snapshot", o.Snapshot, "Extended", o.Extended, "Checksum", uint8(o.Checksum), "NoDigests", o.NoDigests)
+// String describes the options, on one line.
+func (f Format) String() string {
+	return oneline.Struct("Format", "Snapshot", f.Snapshot, "Checksum", uint8(f.Checksum),
+		"NoDigests", f.NoDigests)
 }
 
 // GoString implements fmt.GoStringer like String.
-func (o WriteOptions) GoString() string { return o.String() }
+func (f Format) GoString() string { return f.String() }
 
 // LogValue implements slog.LogValuer like String.
-func (o WriteOptions) LogValue() slog.Value { return slog.StringValue(o.String()) }
+func (f Format) LogValue() slog.Value { return slog.StringValue(f.String()) }

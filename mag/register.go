@@ -7,19 +7,17 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 )
 
-// fileFormat is the driver, with its write options.
-type fileFormat struct{ opts WriteOptions }
+// fileFormat is the driver.
+type fileFormat Format
 
-var codec = format.With(fileFormat{})
-
-func init() { format.Register(fileFormat{}) }
+func init() { format.Register(Format{}) }
 
 var extensions = []string{".mag"}
 
 // Describe implements driver.Driver.
 func (d fileFormat) Describe() driver.Description {
 	stores := driver.Extends
-	if !d.opts.Snapshot {
+	if !d.Snapshot {
 		stores |= driver.Aligns64
 	}
 	return driver.Description{Name: formatName, Extensions: extensions, Stores: stores}
@@ -27,13 +25,3 @@ func (d fileFormat) Describe() driver.Description {
 
 // Detect implements driver.Driver.
 func (fileFormat) Detect(head []byte, _ int64) bool { return bytes.HasPrefix(head, []byte(magic)) }
-
-// Configure implements driver.Configurable.
-func (d fileFormat) Configure(own any, common *driver.WriteOptions) (driver.Driver, error) {
-	o, err := driver.OwnOptions(formatName, own, d.opts, (*WriteOptions).common)
-	if err != nil {
-		return nil, err
-	}
-	o.Extended = o.Extended || common.Extended
-	return fileFormat{o}, nil
-}

@@ -13,9 +13,9 @@ import (
 
 // layoutSnapshot returns the layout of a snapshot container. It sorts the tensors
 // by the size of their elements, largest first.
-func layoutSnapshot(p *schema.Schema, common *driver.WriteOptions) (*driver.Layout, error) {
-	if driver.CreationTime(common) < 0 {
-		return nil, wire.Refuse(formatName, "timestamp", "%w: %v is before 1970", format.ErrUnsupported, common.Time)
+func layoutSnapshot(p *schema.Schema, o *driver.LayoutOptions) (*driver.Layout, error) {
+	if o.Created() < 0 {
+		return nil, wire.Refuse(formatName, "timestamp", "%w: %v is before 1970", format.ErrUnsupported, o.Time)
 	}
 	if len(p.Tensors) > snapMaxStrings {
 		return nil, wire.Refuse(formatName, "tensors", "%w: %d tensors, the string pool has room for %d", format.ErrLimit, len(p.Tensors), snapMaxStrings)
@@ -39,7 +39,7 @@ func layoutSnapshot(p *schema.Schema, common *driver.WriteOptions) (*driver.Layo
 	if poolSize > snapMaxBlob {
 		return nil, wire.Refuse(formatName, "tensors", "%w: %d bytes of names, the string pool has room for %d", format.ErrLimit, poolSize, snapMaxBlob)
 	}
-	stamp := uint64(driver.CreationTime(common))
+	stamp := uint64(o.Created())
 	head := snapshotHead(p, order, pool, l.Offsets, stamp)
 	if padding := paddingString(pool, poolSize, len(head)); padding != "" {
 		head = snapshotHead(p, order, append(pool, padding), l.Offsets, stamp)

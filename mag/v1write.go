@@ -14,7 +14,7 @@ import (
 // layoutV1 returns the layout of version 1: header and records, then the tensors,
 // each at a multiple of 64. Since the records hold the digests, they are written
 // last, unless there are none.
-func layoutV1(p *schema.Schema, o *WriteOptions) (*driver.Layout, error) {
+func layoutV1(p *schema.Schema, d fileFormat) (*driver.Layout, error) {
 	for i := range p.Tensors {
 		if name := p.Tensors[i].Name; len(name) > maxKey {
 			return nil, wire.Refuse(formatName, fmt.Sprintf("tensor %q", name), "%w: the name has %d bytes, at most %d are possible", format.ErrLimit, len(name), maxKey)
@@ -23,7 +23,7 @@ func layoutV1(p *schema.Schema, o *WriteOptions) (*driver.Layout, error) {
 	l := &driver.Layout{Offsets: make([]int64, len(p.Tensors)), Sums: driver.XXH64}
 	b := make(wire.Buffer, 0, headerSize+4*typicalRecord*(len(p.Metadata)+len(p.Tensors)))
 	head := func(sums []uint64) []driver.Part {
-		b = headV1(b[:0], p, o, l.Offsets, sums)
+		b = headV1(b[:0], p, d, l.Offsets, sums)
 		return []driver.Part{{Bytes: b}}
 	}
 	unknown := make([]uint64, len(p.Tensors))
@@ -42,7 +42,7 @@ func layoutV1(p *schema.Schema, o *WriteOptions) (*driver.Layout, error) {
 	if len(p.Tensors) > 0 {
 		pad()
 	}
-	if o.NoDigests || len(p.Tensors) == 0 {
+	if d.NoDigests || len(p.Tensors) == 0 {
 		l.Parts = append(head(unknown), l.Parts...)
 	} else {
 		l.Late = func(sums []uint64) ([]driver.Part, error) { return head(sums), nil }
@@ -53,7 +53,7 @@ func layoutV1(p *schema.Schema, o *WriteOptions) (*driver.Layout, error) {
 var gap = bytes.Repeat([]byte{gapByte}, dataAlign)
 
 // headV1 appends header and records.
-func headV1(w wire.Buffer, p *schema.Schema, o *WriteOptions, offsets []int64, sums []uint64) []byte {
+func headV1(w wire.Buffer, p *schema.Schema, d fileFormat, offsets []int64, sums []uint64) []byte {
 	w.Str(magic)
 	w.U32(wordV1)
 	w.U32(0) // checksum, filled in below
@@ -66,7 +66,7 @@ func headV1(w wire.Buffer, p *schema.Schema, o *WriteOptions, offsets []int64, s
 		appendEntry(&w, kind, bits, "", m.Key)
 	}
 	for i := range p.Tensors {
-		if name := p.Tensors[i].Name; hasDigest(name) && !o.NoDigests {
+		if name := p.Tensors[i].Name; hasDigest(name) && !d.NoDigests {
 			appendEntry(&w, metadataInt64, sums[i], digestPrefix, name)
 			entries++
 		}
@@ -78,7 +78,7 @@ func headV1(w wire.Buffer, p *schema.Schema, o *WriteOptions, offsets []int64, s
 		w.U32(uint32(len(t.Name)))
 		w.Str(t.Name)
 	}
-	binary.LittleEndian.PutUint32(w[8:], containerV1.sum(o.Checksum.form(), w))
+	binary.LittleEndian.PutUint32(w[8:], containerV1.sum(d.Checksum.form(), w))
 	return w
 }
 

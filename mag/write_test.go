@@ -2,8 +2,10 @@ package mag
 
 import (
 	"bytes"
+	"crypto/ed25519"
 	"encoding/json"
 	"errors"
+	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -19,7 +21,7 @@ import (
 )
 
 // write returns the file of a schema.
-func write(t testing.TB, p *schema.Schema, o *WriteOptions) []byte {
+func write(t testing.TB, p *schema.Schema, o *format.WriteOptions) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	w, err := newWriter(&out, p, o)
@@ -61,12 +63,12 @@ func withMetadata(p *schema.Schema, m ...schema.Entry) *schema.Schema {
 
 func TestRefusedPlans(t *testing.T) {
 	f32 := func(dims ...int64) *schema.Schema { return one(tensor.Float32, dims...) }
-	snap := &WriteOptions{Snapshot: true}
-	early := &WriteOptions{WriteOptions: format.WriteOptions{Time: time.Unix(-1, 0)}, Snapshot: true}
+	snap := &format.WriteOptions{Format: Format{Snapshot: true}}
+	early := &format.WriteOptions{Time: time.Unix(-1, 0), Format: Format{Snapshot: true}}
 	for _, c := range []struct {
 		name string
 		plan *schema.Schema
-		o    *WriteOptions
+		o    *format.WriteOptions
 		err  error
 		text string // part of the message
 	}{
@@ -82,10 +84,10 @@ func TestRefusedPlans(t *testing.T) {
 		{"metadata key empty", withMetadata(f32(1), schema.Entry{Value: int64(1)}), nil, format.ErrCorrupt, "empty"},
 		{"metadata key twice", withMetadata(f32(1), schema.Entry{Key: "a", Value: int64(1)}, schema.Entry{Key: "a", Value: 2.5}), nil, format.ErrCorrupt, "twice"},
 		{"own digest", withMetadata(f32(1), schema.Entry{Key: "xxh64/w", Value: int64(1)}), nil, format.ErrUnsupported, "digest of a tensor"},
-		{"own digest, digests off", withMetadata(f32(1), schema.Entry{Key: "xxh64/w", Value: int64(1)}), &WriteOptions{NoDigests: true}, format.ErrUnsupported, "digest of a tensor"},
+		{"own digest, digests off", withMetadata(f32(1), schema.Entry{Key: "xxh64/w", Value: int64(1)}), &format.WriteOptions{Format: Format{NoDigests: true}}, format.ErrUnsupported, "digest of a tensor"},
 		{"key of a digest", withMetadata(f32(1), schema.Entry{Key: "xxh64/w", Value: 2.5}), nil, format.ErrUnsupported, "has this key"},
 		{"graph", &schema.Schema{Graph: &schema.Graph{Name: "g"}}, nil, format.ErrUnsupported, "graph"},
-		{"unknown checksum", f32(1), &WriteOptions{Checksum: 9}, format.ErrUnsupported, "no form 9"},
+		{"unknown checksum", f32(1), &format.WriteOptions{Format: Format{Checksum: 9}}, format.ErrUnsupported, "no form 9"},
 		{"name twice", named("w", "w"), nil, format.ErrSchema, "two tensors"},
 
 		{"snapshot metadata", withMetadata(f32(1), schema.Entry{Key: "a", Value: int64(1)}), snap, format.ErrUnsupported, "metadata"},
@@ -121,7 +123,7 @@ func TestPoolPadding(t *testing.T) {
 		{"no tensors", &schema.Schema{}, -1, 56},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			b := write(t, c.plan, &WriteOptions{Snapshot: true})
+			b := write(t, c.plan, &format.WriteOptions{Format: Format{Snapshot: true}})
 			f, err := openBytes(b, nil)
 			expect.OK(t, err)
 			strings, pad := int(u32(b, 36)), -1
@@ -149,4 +151,32 @@ func TestNumberMetadata(t *testing.T) {
 	expect.OK(t, err)
 	defer f.Close()
 	expect.Equal(t, want, expect.Got(t, f.Metadata))
+}
+
+// TestOptions checks that options that MAG lacks are refused by name.
+func TestOptions(t *testing.T) {
+	plan := named("w")
+	for field, o := range map[string]format.WriteOptions{
+		"Compression":  {Compression: "zstd"},
+		"Level":        {Level: 1},
+		"Key":          {Key: make([]byte, 32)},
+		"Signer":       {Signer: ed25519.NewKeyFromSeed(make([]byte, 32))},
+		"Align":        {Align: 128},
+		"ExternalFrom": {ExternalFrom: 1},
+		"External":     {External: "data"},
+	} {
+		var e *tensor.Error
+		_, err := newWriter(io.Discard, plan, &o)
+		if !errors.Is(err, format.ErrOption) || !errors.As(err, &e) || e.Field != field {
+			t.Errorf("%v, want ErrOption for %s", err, field)
+		}
+	}
+	for _, align := range []int64{64, 16} {
+		o := &format.WriteOptions{Align: align}
+		w, err := newWriter(io.Discard, plan, o)
+		expect.OK(t, err)
+		w.Abort()
+		o.Format = Format{Snapshot: true}
+		expect.Refused(t, format.ErrOption, "a snapshot")(newWriter(io.Discard, plan, o))
+	}
 }

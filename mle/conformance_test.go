@@ -29,36 +29,33 @@ func smallPlan() *schema.Schema {
 
 func samples() []formattest.Sample {
 	var all []formattest.Sample
-	add := func(name string, p *schema.Schema, o WriteOptions) {
+	add := func(name string, p *schema.Schema, o *format.WriteOptions) *formattest.Sample {
 		// Checksums cover all but the padding, where changes are harmless.
-		s := formattest.Sample{Name: name, Schema: p, Codec: format.With(fileFormat{o}), Structural: formattest.Whole}
-		if o.Version == 1 {
-			s.Structural = nil
-		}
-		if o.Key != nil {
-			s.Random, s.Options = true, &format.Options{Key: o.Key}
-		}
-		if o.Compression.lossy() {
-			s.Data = exact
+		s := formattest.Sample{Name: name, Schema: p, Write: o, Structural: formattest.Whole}
+		if o != nil && o.Key != nil {
+			s.Random = true
+			s.Options = &format.Options{Key: o.Key}
 		}
 		all = append(all, s)
+		return &all[len(all)-1]
 	}
-	add("plain", mixedPlan(), WriteOptions{})
-	add("header128", smallPlan(), WriteOptions{HeaderSize: 128})
-	add("version1", mixedPlan(), WriteOptions{Version: 1})
-	add("empty", &schema.Schema{}, WriteOptions{})
-	add("signed", smallPlan(), WriteOptions{Signer: testSigner})
-	for m := MethodLZ4; m <= MethodFloat16; m++ {
-		p := mixedPlan()
-		if m.lossy() {
-			p = floatPlan()
-		}
-		add(m.Name(), p, WriteOptions{Compression: m})
+	add("plain", mixedPlan(), nil)
+	add("header128", smallPlan(), &format.WriteOptions{Format: Format{HeaderSize: 128}})
+	add("version1", mixedPlan(), &format.WriteOptions{Format: Format{Version: 1}}).Structural = nil
+	add("empty", &schema.Schema{}, nil)
+	add("signed", smallPlan(), &format.WriteOptions{Signer: testSigner})
+	for _, m := range lossless {
+		add(m.Name(), mixedPlan(), &format.WriteOptions{Compression: m.Name()})
 	}
-	add("lz4 chunked", floatPlan(), WriteOptions{Compression: MethodLZ4, Chunked: true, ChunkSize: 64})
-	add("int8 chunked", floatPlan(), WriteOptions{Compression: MethodInt8, Chunked: true, ChunkSize: 128})
-	add("zstd chunked signed encrypted", mixedPlan(), WriteOptions{Compression: MethodZstd, Chunked: true, Key: testKey, Signer: testSigner, Level: 1})
-	add("encrypted", smallPlan(), WriteOptions{Key: testKey})
+	for _, m := range []Method{MethodInt8, MethodFloat16} {
+		add(m.Name(), floatPlan(), &format.WriteOptions{Format: Format{Lossy: m}}).Data = exact
+	}
+	add("lz4 chunked", floatPlan(), &format.WriteOptions{Compression: "lz4", Format: Format{Chunked: true, ChunkSize: 64}})
+	int8 := Format{Lossy: MethodInt8, Chunked: true, ChunkSize: 128}
+	add("int8 chunked", floatPlan(), &format.WriteOptions{Format: int8}).Data = exact
+	add("zstd chunked signed encrypted", mixedPlan(), &format.WriteOptions{Compression: "zstd", Level: 1,
+		Key: testKey, Signer: testSigner, Format: Format{Chunked: true}})
+	add("encrypted", smallPlan(), &format.WriteOptions{Key: testKey})
 	return all
 }
 
@@ -87,13 +84,13 @@ func files() []formattest.File {
 }
 
 func TestConformance(t *testing.T) {
-	formattest.Run(t, formattest.Config{Codec: codec, Samples: samples(), Files: files(), Neutral: withoutNames, ZeroCopy: true, Align: 64, MaxAllocs: 36,
+	formattest.Run(t, formattest.Config{Format: Format{}, Samples: samples(), Files: files(), Neutral: withoutNames, ZeroCopy: true, Align: 64, MaxAllocs: 37,
 		Exempt: map[string]string{"Overlap": "constants may share bytes"}})
 }
 
 // FuzzFile opens, verifies and decodes its input.
 func FuzzFile(f *testing.F) {
 	corpus.Seed(f)
-	f.Add(written(f, mixedPlan(), &WriteOptions{}))
-	formattest.Fuzz(f, formattest.Config{Codec: codec})
+	f.Add(written(f, mixedPlan(), nil))
+	formattest.Fuzz(f, formattest.Config{Format: Format{}})
 }

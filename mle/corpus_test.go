@@ -14,7 +14,7 @@ import (
 )
 
 func TestCorpus(t *testing.T) {
-	s := corpus.Suite{Codec: codec, Ext: ".mle"}
+	s := corpus.Suite{Format: Format{}, Ext: ".mle"}
 	for _, group := range []struct {
 		prefix string
 		cases  []malformed
@@ -155,8 +155,8 @@ func signatureCases() []corpus.Case {
 		corpus.Late("signed, reserved header byte changed", signedReserved(), format.ErrSignature, "model_hash", atBehind+108),
 		corpus.Late("not signed, but a trusted key", unsigned, format.ErrSignature, "signature_size", 72).TrustedBy(trusted(testSigner)),
 		corpus.Late("signed by another key", signedBy(plainGolden(), other), format.ErrSignature, "signature", atBehind+12).TrustedBy(trusted(testSigner)),
-		corpus.Late("signature changed", flip(atBehind+50), format.ErrSignature, "signature", atBehind).TrustedBy(trusted(testSigner)),
-		corpus.Late("model hash changed, a trusted key", flip(atBehind+108), format.ErrSignature, "signature", atBehind).TrustedBy(trusted(testSigner)),
+		corpus.Late("signature changed", flip(atBehind+50), format.ErrSignature, "signature", atBehind+44).TrustedBy(trusted(testSigner)),
+		corpus.Late("model hash changed, a trusted key", flip(atBehind+108), format.ErrSignature, "model_hash", atBehind+108).TrustedBy(trusted(testSigner)),
 	}
 }
 

@@ -18,9 +18,9 @@ func TestCoverage(t *testing.T) {
 	old := plainGolden()
 	old.version = 1
 	bare := func(g *gFile) *gFile { g.noSums = true; return g }
-	signed := WriteOptions{Signer: testSigner}
+	signed := format.WriteOptions{Signer: testSigner}
 	key := &format.Options{Key: testKey}
-	sealed := func(o WriteOptions) []byte {
+	sealed := func(o format.WriteOptions) []byte {
 		o.Key = testKey
 		b := written(t, floatPlan(), &o)
 		le.PutUint32(b[104:], 0) // no checksum of the weights
@@ -46,8 +46,8 @@ func TestCoverage(t *testing.T) {
 		{"version 1", old.build(), nil, "", "", 2, format.Unsigned, "ok, but nothing covers the header, the metadata, the graph or the data of 2 tensors"},
 		{"signed without sums", signedBy(bare(plainGolden()), testSigner), nil, "sha256 of the file", "sha256 of the file", 2, format.SignatureUnknown, "ok"},
 		{"trusted", written(t, floatPlan(), &signed), &format.VerifyOptions{Trusted: format.TrustKey(trusted(testSigner))}, "crc32", "crc32 of the weights", 4, format.SignatureTrusted, "ok"},
-		{"encrypted", sealed(WriteOptions{}), nil, "crc32", "AES-256-GCM", 4, format.Unsigned, bareLevel},
-		{"encrypted and chunked", sealed(WriteOptions{Compression: MethodZstd, Chunked: true}), nil, "crc32", "crc32 of the chunk", 4, format.Unsigned, bareLevel},
+		{"encrypted", sealed(format.WriteOptions{}), nil, "crc32", "AES-256-GCM", 4, format.Unsigned, bareLevel},
+		{"encrypted and chunked", sealed(format.WriteOptions{Compression: "zstd", Format: Format{Chunked: true}}), nil, "crc32", "crc32 of the chunk", 4, format.Unsigned, bareLevel},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := mustOpen(t, tt.file, key)
@@ -137,7 +137,7 @@ func TestCheckTouch(t *testing.T) {
 			}
 		})
 	}
-	f := mustOpen(t, written(t, floatPlan(), &WriteOptions{Key: testKey, Compression: MethodZstd}), &format.Options{Check: format.CheckTouch, Key: testKey})
+	f := mustOpen(t, written(t, floatPlan(), &format.WriteOptions{Key: testKey, Compression: "zstd"}), &format.Options{Check: format.CheckTouch, Key: testKey})
 	for name, v := range f.Tensors() {
 		if _, err := v.Bytes(); err != nil {
 			t.Errorf("%s: %v", name, err)

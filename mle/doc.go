@@ -42,7 +42,7 @@
 //
 // The specification's text has 128 bytes and its struct 144; they differ in the number
 // of reserved bytes after byte 120. Readers use header_size. The writer uses 144, or
-// 128 if WriteOptions.HeaderSize is 128: the reference implementation always computes
+// 128 if Format.HeaderSize is 128: the reference implementation always computes
 // the checksum of 144 bytes, and refuses signed files with a shorter header.
 //
 // Sections may be in any order, with gaps between them, which are ignored. They must
@@ -199,7 +199,7 @@
 // must have a dtype that tensors may have, and must not be scalars. A schema with any of
 // these is refused with an error that lists them all, unless
 // format.WriteOptions.AcceptLoss names them. Operators must be in the list above or be
-// decimal codes. WriteOptions.IR writes a graph exactly as File.IR returned it.
+// decimal codes. Format.IR writes a graph exactly as File.IR returned it.
 //
 // # Weights and compression
 //
@@ -262,7 +262,7 @@
 // they are encrypted; chunk offsets and checksums refer to the decrypted section, and
 // weights_checksum to the encrypted one.
 //
-// The key comes from the caller (format.Options.Key, WriteOptions.Key) and is never
+// The key comes from the caller (format.Options.Key, format.WriteOptions.Key) and is never
 // stored. A file opens without it, but using a tensor fails with ErrKey, and so does
 // Verify after checking everything else. A wrong key is also ErrKey. Since the cipher
 // authenticates the section as a whole, all of it is in memory while it is written

@@ -22,7 +22,7 @@ func Example() {
 	}
 	path := temporary()
 	defer os.Remove(path)
-	w, err := mle.Create(path, small, &mle.WriteOptions{Compression: mle.MethodZstd, Signer: private})
+	w, err := format.Create(path, small, &format.WriteOptions{Compression: "zstd", Signer: private})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -39,11 +39,11 @@ func Example() {
 		log.Fatal(err)
 	}
 	fmt.Println(values, v.Info().Compression)
-	status, err := f.CheckSignature(context.Background(), public)
-	fmt.Println(status, err)
+	state, err := f.CheckSignature(context.Background(), public)
+	fmt.Println(state, err)
 	// Output:
 	// [1 2 3 4] zstd
-	// valid <nil>
+	// trusted <nil>
 }
 
 // small is a model of one tensor.
@@ -80,9 +80,9 @@ func finish(w *format.Writer) {
 }
 
 // write writes the small model to a temporary file and returns its path.
-func write(o *mle.WriteOptions) (path string) {
+func write(o *format.WriteOptions) (path string) {
 	path = temporary()
-	w, err := mle.Create(path, small, o)
+	w, err := format.Create(path, small, o)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func ExampleSign() {
 
 // File gives access to the header, the graph with its ids, and the text of the metadata.
 func ExampleFile() {
-	path := write(&mle.WriteOptions{Compression: mle.MethodLZ4, Chunked: true})
+	path := write(&format.WriteOptions{Compression: "lz4", Format: mle.Format{Chunked: true}})
 	defer os.Remove(path)
 
 	f, err := mle.Open(path, nil)

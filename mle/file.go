@@ -1,12 +1,7 @@
 package mle
 
 import (
-	"context"
-	"crypto/ed25519"
-	"errors"
-
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/format/driver"
 )
 
 // File is an open .mle file. Its tensors are the descriptors that have data; IR lists
@@ -18,17 +13,17 @@ type File struct {
 
 // Open maps the file at path and reads its structure. Nil options work.
 func Open(path string, o *format.Options) (*File, error) {
-	m, err := codec.Open(path, o)
+	m, err := format.Open(path, o.With(Format{}))
 	if err != nil {
 		return nil, err
 	}
-	return &File{m, codec.Own(m).(*parsed)}, nil
+	return &File{m, m.Own().(*parsed)}, nil
 }
 
 // From returns m as a File: one that was opened from memory (format.OpenBytes), a reader or a descriptor,
 // for example. It reports false if m has another format.
 func From(m *format.Model) (*File, bool) {
-	f, ok := codec.Own(m).(*parsed)
+	f, ok := m.Own().(*parsed)
 	if !ok {
 		return nil, false
 	}
@@ -58,25 +53,4 @@ type CompressionInfo struct {
 // MethodNone.
 func (f *File) Compression() (CompressionInfo, bool) {
 	return f.f.comp.CompressionInfo, f.f.table != nil
-}
-
-// CheckSignature hashes the file and checks its signature against the trusted key,
-// which may be nil. The key in the file only claims who signed. CheckSignature fails
-// only if it could not complete the check, for example because reading failed.
-func (f *File) CheckSignature(ctx context.Context, trusted ed25519.PublicKey) (SignatureStatus, error) {
-	status := Unsigned
-	err := codec.Examine(ctx, f.Model, func(v driver.Verification) error {
-		if f.f.sig == nil {
-			return nil
-		}
-		digest, err := f.f.modelHash(v)
-		switch {
-		case err == nil:
-			status = f.f.statusOf(digest, trusted)
-		case errors.Is(err, format.ErrCorrupt): // other bytes than those that were parsed
-			status, err = Tampered, nil
-		}
-		return err
-	})
-	return status, err
 }

@@ -11,14 +11,12 @@ import (
 )
 
 // Losses implements driver.Writer.
-func (d fileFormat) Losses(p *schema.Schema, _ *driver.WriteOptions, l *schema.LossList) error {
-	o := &d.opts
-	checked := d.opts
-	err := checked.check()
+func (d fileFormat) Losses(p *schema.Schema, o *driver.LayoutOptions, l *schema.LossList) error {
+	c, err := d.settings(o)
 	if err != nil {
 		return err
 	}
-	if o.Quantized {
+	if c.Quantized {
 		quantizedLosses(p, l)
 		p = asFloats(p)
 	} else {
@@ -26,13 +24,14 @@ func (d fileFormat) Losses(p *schema.Schema, _ *driver.WriteOptions, l *schema.L
 	}
 	l.AllQuantization(p, "MLE stores scales only with int8 compression")
 	metadataLosses(p, l)
-	if o.IR == nil {
-		buildIR(p, o.version(), l)
+	if c.IR == nil {
+		buildIR(p, c.Version, l)
 	}
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
-		if o.Compression.lossy() && !o.Quantized && t.DType != tensor.Float32 {
-			l.Fixed(schema.LossDType, t.Name, fmt.Errorf("%w: %v compresses float32, not %v", format.ErrUnsupported, o.Compression, t.TypeName()))
+		if c.method.lossy() && !c.Quantized && t.DType != tensor.Float32 {
+			l.Fixed(schema.LossDType, t.Name, fmt.Errorf("%w: %v compresses float32, not %v",
+				format.ErrUnsupported, c.method, t.TypeName()))
 		}
 		err := fits(t.Shape)
 		if t.Size == 0 {

@@ -84,12 +84,12 @@ func rewritten(t *testing.T, f *File, version int, withIR bool) ([]byte, error) 
 	t.Helper()
 	p, err := f.Schema()
 	expect.OK(t, err)
-	o := &WriteOptions{Version: version}
+	own := Format{Version: version}
 	if withIR {
-		o.IR = f.IR()
+		own.IR = f.IR()
 	}
 	var out bytes.Buffer
-	w, err := newWriter(&out, p, o)
+	w, err := newWriter(&out, p, &format.WriteOptions{Format: own})
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +147,7 @@ func TestOperandsAndParams(t *testing.T) {
 				continue
 			}
 			p := operandPlan(tt.graphInputs, schema.Node{Op: tt.op, Inputs: tt.takes, Outputs: []string{"y"}})
-			f := mustOpen(t, written(t, p, &WriteOptions{Version: version}), nil)
+			f := mustOpen(t, written(t, p, &format.WriteOptions{Format: Format{Version: version}}), nil)
 			first := nodeOperands(f)[0]
 			if diff := cmp.Diff([][]string{tt.inputs, tt.params}, [][]string{first.Inputs, first.Params}, equateEmpty); diff != "" {
 				t.Errorf("%s, version %d: %s", tt.name, version, diff)
@@ -169,7 +169,7 @@ func TestNumberingIsThatOfExporters(t *testing.T) {
 	p.Graph.Inputs = []schema.ValueInfo{{Name: "x"}, {Name: "x"}}
 	p.Graph.Outputs = []schema.ValueInfo{{Name: "y", DType: tensor.Int8, Dims: schema.FixedDims(7)}, {Name: "b"}}
 	p.Tensors = append(p.Tensors, tensor.Info{Name: "unused", DType: tensor.Int8, Shape: tensor.Shape{3}})
-	f := mustOpen(t, written(t, p, &WriteOptions{}), nil)
+	f := mustOpen(t, written(t, p, nil), nil)
 	all := f.IR().Tensors
 	var got []string
 	for _, d := range all {

@@ -60,7 +60,7 @@ func corrupt(field string, offset int64, text string, args ...any) error {
 }
 
 // Parse implements driver.Driver. It reads and checks everything but the weights.
-func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (_ *driver.Parsed, err error) {
+func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.ParseOptions) (_ *driver.Parsed, err error) {
 	f := &parsed{src: src, index: x, memory: o.Memory}
 	for _, read := range []func() error{f.readHeader, f.readSections, f.readGraph, f.readCompression, f.fillIndex} {
 		if err := read(); err != nil {

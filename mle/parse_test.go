@@ -132,8 +132,8 @@ func TestSparseIDs(t *testing.T) {
 // ratio: it can be read, but its size is proved before memory is allocated.
 func TestManyChunksOfLittle(t *testing.T) {
 	const size = 4 << 20
-	for m := MethodLZ4; m <= MethodBrotli; m++ {
-		o := &WriteOptions{Compression: m, Chunked: true, ChunkSize: size / 8}
+	for _, m := range lossless {
+		o := &format.WriteOptions{Compression: m.Name(), Format: Format{Chunked: true, ChunkSize: size / 8}}
 		data := bytes.Repeat([]byte{1, 2, 3, 4}, size/4)
 		f := mustOpen(t, writtenWith(t, one(tensor.Int32, size/4), o, data), nil)
 		v, _ := f.Tensor("t")

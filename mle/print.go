@@ -7,18 +7,18 @@ import (
 	"github.com/weightmap/weightmap/internal/oneline"
 )
 
-// String describes the options without keys, on one line.
-func (o WriteOptions) String() string {
-	return oneline.Struct("WriteOptions", "WriteOptions", o.WriteOptions, "Version", o.Version, "HeaderSize", o.HeaderSize, "Compression", uint8(o.Compression),
-		"Level", o.Level, "Chunked", o.Chunked, "ChunkSize", o.ChunkSize, "Quantized", o.Quantized, "Key", oneline.Secret(o.Key != nil),
-		"Signer", oneline.Secret(o.Signer != nil), "IR", o.IR)
+// String describes the options, on one line.
+func (f Format) String() string {
+	return oneline.Struct("Format", "Version", f.Version, "HeaderSize", f.HeaderSize,
+		"Lossy", uint8(f.Lossy), "Chunked", f.Chunked, "ChunkSize", f.ChunkSize,
+		"Quantized", f.Quantized, "IR", f.IR)
 }
 
 // GoString implements fmt.GoStringer like String.
-func (o WriteOptions) GoString() string { return o.String() }
+func (f Format) GoString() string { return f.String() }
 
 // LogValue implements slog.LogValuer like String.
-func (o WriteOptions) LogValue() slog.Value { return slog.StringValue(o.String()) }
+func (f Format) LogValue() slog.Value { return slog.StringValue(f.String()) }
 
 // String describes name, type, shape and place, on one line.
 func (d Descriptor) String() string {

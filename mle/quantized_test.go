@@ -24,7 +24,7 @@ func TestQuantized(t *testing.T) {
 	}}
 	vector := []float32{1e-30, 1e30, 0, -1e30, 3, math.SmallestNonzeroFloat32, -math.MaxFloat32}
 	ones := bytes.Repeat(floats(1), 20)
-	b := writtenWith(t, p, &WriteOptions{Quantized: true}, []byte{1, 0xff, 127, 0x80, 0, 2}, floats(vector...), []byte{0, 255}, ones)
+	b := writtenWith(t, p, &format.WriteOptions{Format: Format{Quantized: true}}, []byte{1, 0xff, 127, 0x80, 0, 2}, floats(vector...), []byte{0, 255}, ones)
 	f := mustOpen(t, b, &format.Options{Check: format.CheckAll})
 	if c, ok := f.Compression(); !ok || c.Method != MethodInt8 || c.Chunks != 2+5+1+1 {
 		t.Errorf("%+v", c)
@@ -56,11 +56,10 @@ func TestQuantizedRefused(t *testing.T) {
 		"int8 without scale":  {Name: "w", DType: tensor.Int8, Shape: tensor.Shape{2}},
 		"too much to keep":    {Name: "w", DType: tensor.Float32, Shape: tensor.Shape{mostExact + 1}},
 	} {
-		expect.Refused(t, format.ErrUnsupported, name)(newWriter(io.Discard, &schema.Schema{Tensors: []tensor.Info{info}}, &WriteOptions{Quantized: true}))
+		expect.Refused(t, format.ErrUnsupported, name)(newWriter(io.Discard, &schema.Schema{Tensors: []tensor.Info{info}}, &format.WriteOptions{Format: Format{Quantized: true}}))
 	}
 	large := tensor.Info{Name: "w", DType: tensor.Int8, Shape: tensor.Shape{2, mostExact}, Quant: &tensor.Quantization{Axis: 0, Scales: []float32{1, 1}}}
-	w, err := newWriter(io.Discard, &schema.Schema{Tensors: []tensor.Info{large}}, &WriteOptions{Quantized: true})
+	w, err := newWriter(io.Discard, &schema.Schema{Tensors: []tensor.Info{large}}, &format.WriteOptions{Format: Format{Quantized: true}})
 	expect.OK(t, err)
 	w.Abort()
-	expect.Refused(t, format.ErrOption, "compressed as well")(newWriter(io.Discard, &schema.Schema{}, &WriteOptions{Quantized: true, Compression: MethodZstd}))
 }

@@ -34,11 +34,11 @@ type SignOptions struct {
 // when it was written cannot be signed later: Sign fails with ErrUnsupported.
 func Sign(path string, key ed25519.PrivateKey, o *SignOptions) error {
 	o = cmp.Or(o, new(SignOptions))
-	own := &driver.WriteOptions{Context: cmp.Or(o.Context, context.Background()), Time: o.Time}
+	own := &driver.LayoutOptions{Context: cmp.Or(o.Context, context.Background()), Time: o.Time}
 	return wire.InFile(signFile(path, cmp.Or(o.To, path), key, own), path)
 }
 
-func signFile(path, to string, key ed25519.PrivateKey, o *driver.WriteOptions) error {
+func signFile(path, to string, key ed25519.PrivateKey, o *driver.LayoutOptions) error {
 	if len(key) != ed25519.PrivateKeySize {
 		return fail("signer", -1, format.ErrKey, "%d bytes, a private key has %d", len(key), ed25519.PrivateKeySize)
 	}
@@ -73,7 +73,7 @@ func signFile(path, to string, key ed25519.PrivateKey, o *driver.WriteOptions) e
 
 // finish writes the header of a file that ends at end, except for a new signature, and signs
 // the file if its flags say so. head has the reserved bytes.
-func (h *Header) finish(t driver.Target, end int64, head []byte, key ed25519.PrivateKey, o *driver.WriteOptions) error {
+func (h *Header) finish(t driver.Target, end int64, head []byte, key ed25519.PrivateKey, o *driver.LayoutOptions) error {
 	if h.Features.Has(Signing) && h.Signature.Size == 0 {
 		h.Signature = behind(Section{Size: end}, signatureSize)
 		end = h.Signature.End()
@@ -94,7 +94,7 @@ func (h *Header) finish(t driver.Target, end int64, head []byte, key ed25519.Pri
 	}
 	digest := all.Sum(nil)
 	b := []byte{1, 1, 0, 0} // Ed25519, SHA-256, reserved
-	b = binary.LittleEndian.AppendUint64(b, uint64(driver.SignatureTime(o)))
+	b = binary.LittleEndian.AppendUint64(b, uint64(o.Signed()))
 	b = append(b, key.Public().(ed25519.PublicKey)...)
 	b = append(b, ed25519.Sign(key, digest)...)
 	_, err := t.WriteAt(append(b, digest...), s.Offset)

@@ -26,7 +26,7 @@ import (
 var testTime = time.Unix(1700000000, 0)
 
 // written returns the file of a schema with the data of formattest.Fill.
-func written(t testing.TB, p *schema.Schema, o *WriteOptions) []byte {
+func written(t testing.TB, p *schema.Schema, o *format.WriteOptions) []byte {
 	t.Helper()
 	var data [][]byte
 	for _, info := range p.Tensors {
@@ -36,9 +36,12 @@ func written(t testing.TB, p *schema.Schema, o *WriteOptions) []byte {
 }
 
 // writtenWith returns the file of a schema with the given data of its tensors.
-func writtenWith(t testing.TB, p *schema.Schema, o *WriteOptions, data ...[]byte) []byte {
+func writtenWith(t testing.TB, p *schema.Schema, o *format.WriteOptions, data ...[]byte) []byte {
 	t.Helper()
-	own := *o
+	own := format.WriteOptions{}
+	if o != nil {
+		own = *o
+	}
 	if own.Time.IsZero() {
 		own.Time = testTime
 	}
@@ -62,11 +65,11 @@ func saved(t testing.TB, b []byte) string {
 
 func trusted(key ed25519.PrivateKey) ed25519.PublicKey { return key.Public().(ed25519.PublicKey) }
 
-func TestSignatureStatus(t *testing.T) {
+func TestCheckSignature(t *testing.T) {
 	other, _, err := ed25519.GenerateKey(nil)
 	expect.OK(t, err)
 	ours := trusted(testSigner)
-	good := written(t, mixedPlan(), &WriteOptions{Signer: testSigner, Compression: MethodZstd})
+	good := written(t, mixedPlan(), &format.WriteOptions{Signer: testSigner, Compression: "zstd"})
 	at := int(le.Uint64(good[64:]))
 	flip := func(i int) []byte { b := bytes.Clone(good); b[i] ^= 4; return b }
 	// Another signer may replace the whole section.
@@ -78,25 +81,25 @@ func TestSignatureStatus(t *testing.T) {
 	// The key in the file may claim another signer.
 	claimed := bytes.Clone(foreign)
 	copy(claimed[at+sigKey:], ours)
-	unsigned := written(t, mixedPlan(), &WriteOptions{})
+	unsigned := written(t, mixedPlan(), nil)
 	for _, tt := range []struct {
 		name   string
 		file   []byte
-		key    ed25519.PublicKey
-		status SignatureStatus
+		key    crypto.PublicKey
+		status format.SignatureState
 	}{
-		{"valid", good, ours, Valid},
-		{"no key given", good, nil, Untrusted},
-		{"another key trusted", good, other, Untrusted},
-		{"signed by another", foreign, ours, Untrusted},
-		{"signed by another, no key given", foreign, nil, Untrusted},
-		{"claims to be the trusted one", claimed, ours, Tampered},
-		{"unsigned", unsigned, ours, Unsigned},
-		{"unsigned, no key given", unsigned, nil, Unsigned},
-		{"signature flipped, no key given", flip(at + sigBytes + 3), nil, Tampered},
-		{"key flipped, no key given", flip(at + sigKey), nil, Tampered},
-		{"hash flipped", flip(at + sigHash), nil, Tampered},
-		{"padding flipped", flip(int(le.Uint64(good[80:])) + 21), nil, Tampered},
+		{"valid", good, ours, format.SignatureTrusted},
+		{"no key given", good, nil, format.SignatureUnknown},
+		{"another key trusted", good, other, format.SignatureUnknown},
+		{"signed by another", foreign, ours, format.SignatureUnknown},
+		{"signed by another, no key given", foreign, nil, format.SignatureUnknown},
+		{"claims to be the trusted one", claimed, ours, format.SignatureBad},
+		{"unsigned", unsigned, ours, format.Unsigned},
+		{"unsigned, no key given", unsigned, nil, format.Unsigned},
+		{"signature flipped, no key given", flip(at + sigBytes + 3), nil, format.SignatureBad},
+		{"key flipped, no key given", flip(at + sigKey), nil, format.SignatureBad},
+		{"hash flipped", flip(at + sigHash), nil, format.SignatureBad},
+		{"padding flipped", flip(int(le.Uint64(good[80:])) + 21), nil, format.SignatureBad},
 	} {
 		if got, err := mustOpen(t, tt.file, nil).CheckSignature(context.Background(), tt.key); err != nil || got != tt.status {
 			t.Errorf("%s: %v, %v, want %v", tt.name, got, err, tt.status)
@@ -111,7 +114,7 @@ func TestSignatureStatus(t *testing.T) {
 // TestBadSignature is cases/seeds/badsig.mle: the hash is right, and one bit of the signature, or of the key, is not.
 // Nobody gave a key. Opening and reading do not check the signature, Verify and CheckClaim do.
 func TestBadSignature(t *testing.T) {
-	good := written(t, mixedPlan(), &WriteOptions{Signer: testSigner})
+	good := written(t, mixedPlan(), &format.WriteOptions{Signer: testSigner})
 	at := int(le.Uint64(good[gSig:]))
 	check := func(b []byte) (verified, claimed error) {
 		f := mustOpen(t, b, &format.Options{Check: format.CheckTouch})
@@ -140,7 +143,7 @@ func TestBadSignature(t *testing.T) {
 		_, err := openBytes(b, &format.Options{Check: format.CheckAll})
 		expect.Refused(t, format.ErrSignature, "CheckAll")(nil, err)
 	}
-	unsigned := mustOpen(t, written(t, mixedPlan(), &WriteOptions{}), nil)
+	unsigned := mustOpen(t, written(t, mixedPlan(), nil), nil)
 	expect.OK(t, unsigned.CheckClaim())
 	expect.OK(t, unsigned.Close())
 	expect.Refused(t, format.ErrClosed, "a closed file")(nil, unsigned.CheckClaim())
@@ -150,8 +153,9 @@ func TestBadSignature(t *testing.T) {
 // while writing, and changes nothing else.
 func TestSignExisting(t *testing.T) {
 	testhost.NeedReplace(t)
-	for name, o := range map[string]WriteOptions{
-		"compressed": {Compression: MethodLZ4, Chunked: true}, "144": {HeaderSize: 128, Compression: MethodBrotli},
+	for name, o := range map[string]format.WriteOptions{
+		"compressed": {Compression: "lz4", Format: Format{Chunked: true}},
+		"128":        {Compression: "brotli", Format: Format{HeaderSize: 128}},
 	} {
 		path := saved(t, written(t, mixedPlan(), &o))
 		before, err := Open(path, nil)
@@ -179,7 +183,7 @@ func TestSignExisting(t *testing.T) {
 func TestSignRefuses(t *testing.T) {
 	canceled, cancel := context.WithCancel(context.Background())
 	cancel()
-	bad := written(t, mixedPlan(), &WriteOptions{})
+	bad := written(t, mixedPlan(), nil)
 	bad[20] ^= 1
 	tests := []struct {
 		name string
@@ -188,12 +192,12 @@ func TestSignRefuses(t *testing.T) {
 		opts *SignOptions
 		want error
 	}{
-		{"version 1", written(t, mixedPlan(), &WriteOptions{Version: 1}), testSigner, nil, format.ErrUnsupported},
-		{"encrypted", written(t, mixedPlan(), &WriteOptions{Key: testKey}), testSigner, nil, format.ErrUnsupported},
-		{"encrypted and signed", written(t, mixedPlan(), &WriteOptions{Key: testKey, Signer: testSigner}), testSigner, nil, nil},
-		{"short key", written(t, mixedPlan(), &WriteOptions{}), testSigner[:31], nil, format.ErrKey},
+		{"version 1", written(t, mixedPlan(), &format.WriteOptions{Format: Format{Version: 1}}), testSigner, nil, format.ErrUnsupported},
+		{"encrypted", written(t, mixedPlan(), &format.WriteOptions{Key: testKey}), testSigner, nil, format.ErrUnsupported},
+		{"encrypted and signed", written(t, mixedPlan(), &format.WriteOptions{Key: testKey, Signer: testSigner}), testSigner, nil, nil},
+		{"short key", written(t, mixedPlan(), nil), testSigner[:31], nil, format.ErrKey},
 		{"broken file", bad, testSigner, nil, format.ErrChecksum},
-		{"canceled", written(t, mixedPlan(), &WriteOptions{}), testSigner, &SignOptions{Context: canceled}, context.Canceled},
+		{"canceled", written(t, mixedPlan(), nil), testSigner, &SignOptions{Context: canceled}, context.Canceled},
 	}
 	for _, tt := range tests {
 		path := saved(t, tt.file)
@@ -209,7 +213,7 @@ func TestSignRefuses(t *testing.T) {
 // TestEncryption checks that a tensor needs the key and, when the weights have changed and
 // have a checksum, that it is not the key that is refused.
 func TestEncryption(t *testing.T) {
-	b := written(t, mixedPlan(), &WriteOptions{Key: testKey})
+	b := written(t, mixedPlan(), &format.WriteOptions{Key: testKey})
 	changed := bytes.Clone(b)
 	changed[int(le.Uint64(b[48:]))+30] ^= 1
 	for _, tt := range []struct {
@@ -231,7 +235,7 @@ func TestEncryption(t *testing.T) {
 // TestSignatureByHand checks every byte of the section against the
 // specification.
 func TestSignatureByHand(t *testing.T) {
-	b := written(t, mixedPlan(), &WriteOptions{Signer: testSigner})
+	b := written(t, mixedPlan(), &format.WriteOptions{Signer: testSigner})
 	at := int(le.Uint64(b[64:]))
 	expect.Equal(t, signatureOf(b[:at], testSigner), b[at:])
 	f := mustOpen(t, b, nil)
@@ -244,9 +248,9 @@ func TestSignatureByHand(t *testing.T) {
 // without support for encryption refuse it.
 func TestEncryptedHasCompressionSection(t *testing.T) {
 	p := floatPlan()
-	plainFile := written(t, p, &WriteOptions{})
+	plainFile := written(t, p, nil)
 	plain := plainFile[le.Uint64(plainFile[48:]):]
-	b := written(t, p, &WriteOptions{Key: testKey})
+	b := written(t, p, &format.WriteOptions{Key: testKey})
 	if got := le.Uint32(b[8:]); got != 3 {
 		t.Errorf("flags %#x, want COMPRESSION and ENCRYPTION", got)
 	}

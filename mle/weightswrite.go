@@ -43,7 +43,7 @@ func (e *encoder) newWeights() (driver.Encoder, error) {
 	if e.cipher != nil {
 		e.out.WriterAt = &target.Memory{}
 	}
-	switch m := e.o.Compression; {
+	switch m := e.o.method; {
 	case e.o.Quantized:
 		return &quantizedWeights{e}, nil
 	case m == MethodNone:
@@ -53,13 +53,13 @@ func (e *encoder) newWeights() (driver.Encoder, error) {
 	case e.o.collects():
 		return &streamedWeights{encoder: e, w: &collected{encoder: e}}, nil
 	}
-	w, err := methods[e.o.Compression].codec.(*codecs.Stream).NewWriter(&e.out, e.o.Level, e.size)
+	w, err := methods[e.o.method].codec.(*codecs.Stream).NewWriter(&e.out, e.o.level, e.size)
 	return &streamedWeights{encoder: e, w: w}, err
 }
 
 // collects reports whether the weights are compressed in one piece, in memory.
-func (o *WriteOptions) collects() bool {
-	return (o.Compression == MethodLZ4 || o.Compression == MethodInt8) && !o.Chunked
+func (o *settings) collects() bool {
+	return (o.method == MethodLZ4 || o.method == MethodInt8) && !o.Chunked
 }
 
 // crc is an io.Writer that computes a CRC-32.
@@ -154,8 +154,8 @@ func (w *chunkedWeights) Tensor(i int, in driver.Input) error {
 // store compresses chunks in parallel and writes them in order.
 func (w *chunkedWeights) store(at int64, chunks [][]byte) error {
 	outs, sums := make([][]byte, len(chunks)), make([]uint32, len(chunks))
-	err := work.Each(w.base.Context, len(chunks), 0, func(i int) (err error) {
-		outs[i], sums[i], err = compress(w.o.Compression, chunks[i], w.o.Level)
+	err := work.Each(w.o.common.Context, len(chunks), 0, func(i int) (err error) {
+		outs[i], sums[i], err = compress(w.o.method, chunks[i], w.o.level)
 		return err
 	})
 	for i := 0; err == nil && i < len(outs); i++ {
@@ -174,7 +174,7 @@ type collected struct {
 }
 
 func (w *collected) Close() error {
-	out, sum, err := compress(w.o.Compression, w.Bytes(), w.o.Level)
+	out, sum, err := compress(w.o.method, w.Bytes(), w.o.level)
 	if err == nil {
 		_, err = w.out.Write(out)
 	}

@@ -1,7 +1,6 @@
 package mle
 
 import (
-	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -16,33 +15,21 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Create starts writing a file to path. It writes a temporary file, which replaces an
-// old file on Close. Nil options work. To a stream ([format.NewWriter], with these options as Format),
-// a version 2 file is buffered first (see Spool), since its header has checksums of the sections.
-func Create(path string, p *schema.Schema, o *WriteOptions) (*format.Writer, error) {
-	o = cmp.Or(o, new(WriteOptions))
-	return format.With(fileFormat{*o}).Create(path, p, &o.WriteOptions)
-}
-
 // refuse returns an error for a field of the file or an option, which cannot be written.
 func refuse(field string, sentinel error, text string, args ...any) error {
 	return wire.Refuse(formatName, field, "%w: %w", sentinel, fmt.Errorf(text, args...))
 }
 
-// encode checks the options and the schema and starts a file. own has the options of this
-// format.
-func encode(t driver.Target, p *schema.Schema, o *driver.WriteOptions, own WriteOptions) (driver.Encoder, error) {
-	if err := own.check(); err != nil {
-		return nil, err
-	}
-	if own.Version == 2 && t.Sequential() {
+// encode starts a file.
+func encode(t driver.Target, p *schema.Schema, o *settings) (driver.Encoder, error) {
+	if o.Version == 2 && t.Sequential() {
 		return nil, refuse("checksums", driver.ErrSequential, "the header of version 2 holds checksums of what follows")
 	}
 	from := p.Tensors
-	if own.Quantized {
+	if o.Quantized {
 		p = asFloats(p)
 	}
-	e := &encoder{t: t, base: o, o: &own, plan: p, from: from}
+	e := &encoder{t: t, o: o, plan: p, from: from}
 	for _, step := range []func() error{e.layout, e.begin} {
 		if err := step(); err != nil {
 			return nil, err
@@ -54,8 +41,7 @@ func encode(t driver.Target, p *schema.Schema, o *driver.WriteOptions, own Write
 // encoder writes one file, except for the tensors.
 type encoder struct {
 	t    driver.Target
-	base *driver.WriteOptions
-	o    *WriteOptions
+	o    *settings
 	plan *schema.Schema // as readers see it
 	from []tensor.Info  // the tensors that the caller writes
 
@@ -121,27 +107,31 @@ func behind(s Section, size int) Section {
 // checkSize refuses weights that are too large for the options.
 func (e *encoder) checkSize() error {
 	switch {
-	case e.o.Compression == MethodLZ4 && !e.o.Chunked && e.size > lz4.MaxSize:
+	case e.o.method == MethodLZ4 && !e.o.Chunked && e.size > lz4.MaxSize:
 		return refuse("compression", format.ErrLimit, "%d bytes of weights do not fit in one LZ4 block; chunks do", e.size)
-	case e.o.Key != nil && e.size > seal.MaxPlain:
+	case e.o.common.Key != nil && e.size > seal.MaxPlain:
 		return refuse("key", format.ErrLimit, "%d bytes of weights are more than AES-GCM takes", e.size)
-	case (e.o.Key != nil || e.o.collects()) && e.size > math.MaxInt/4:
+	case (e.o.common.Key != nil || e.o.collects()) && e.size > math.MaxInt/4:
 		return refuse("weights", format.ErrLimit, "%d bytes must be held in memory", e.size)
 	}
 	return nil
 }
 
 // features returns the flags of the file.
-func (o *WriteOptions) features() (all Features) {
+func (o *settings) features() (all Features) {
 	if o.Version == 1 {
 		return 0
 	}
 	// Readers that ignore the Encryption flag must not take ciphertext for weights:
 	// the checksum in the compression section makes them fail.
-	plain := o.Compression == MethodNone && o.Key == nil
+	plain := o.method == MethodNone && o.common.Key == nil
 	for f, set := range map[Features]bool{
-		Compression: !plain, Quantized: o.Compression.lossy(), ChunkedWeights: o.Chunked, Encryption: o.Key != nil, Signing: o.Signer != nil,
-		MemoryMapping: plain, // every tensor is at a multiple of 64
+		Compression:    !plain,
+		Quantized:      o.method.lossy(),
+		ChunkedWeights: o.Chunked,
+		Encryption:     o.common.Key != nil,
+		Signing:        o.signer != nil,
+		MemoryMapping:  plain, // every tensor is at a multiple of 64
 	} {
 		if set {
 			all |= f
@@ -153,8 +143,8 @@ func (o *WriteOptions) features() (all Features) {
 // begin writes what precedes the weights, except the header of version 2.
 func (e *encoder) begin() (err error) {
 	e.h.Features = e.o.features()
-	if e.o.Key != nil {
-		if e.cipher, err = seal.New(e.o.Key); err != nil {
+	if e.o.common.Key != nil {
+		if e.cipher, err = seal.New(e.o.common.Key); err != nil {
 			return wire.Refuse(formatName, "key", "%w", err)
 		}
 	}
@@ -195,7 +185,7 @@ func (e *encoder) Finish() error {
 	if e.err != nil {
 		return e.err
 	}
-	return h.finish(e.t, end, make([]byte, h.HeaderSize), e.o.Signer, e.base)
+	return h.finish(e.t, end, make([]byte, h.HeaderSize), e.o.signer, e.o.common)
 }
 
 // encrypt seals the weights, which are in memory, and writes them.
@@ -216,12 +206,12 @@ func (e *encoder) headerBytes() []byte {
 // compressionBytes returns the compression section.
 func (e *encoder) compressionBytes() []byte {
 	var w wire.Buffer
-	w.U8(uint8(e.o.Compression))
-	w.U8(uint8(e.o.Level))
+	w.U8(uint8(e.o.method))
+	w.U8(uint8(e.o.level))
 	w.U16(0)
 	w.U64(uint64(e.size))
 	w.U32(uint32(e.out.original))
-	w.U8(methods[e.o.Compression].bits)
+	w.U8(methods[e.o.method].bits)
 	w.Zeros(3)
 	if !e.o.Chunked {
 		return w

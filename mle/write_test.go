@@ -2,6 +2,8 @@ package mle
 
 import (
 	"bytes"
+	"crypto/rand"
+	"crypto/rsa"
 	"encoding/json"
 	"errors"
 	"io"
@@ -40,15 +42,14 @@ func TestLayout(t *testing.T) {
 		weights: slices.Concat(formattest.Fill(p.Tensors[0]), make([]byte, 40), formattest.Fill(p.Tensors[1])),
 		aligned: true,
 	}
-	o := &WriteOptions{}
-	o.AcceptLoss = []string{"label"} // the symbol of a dim
+	o := &format.WriteOptions{AcceptLoss: []string{"label"}} // the symbol of a dim
 	for _, want.headerSize = range []int{144, 128} {
 		if diff := cmp.Diff(want.build(), written(t, p, o)); diff != "" {
 			t.Errorf("header of %d bytes: %s", want.headerSize, diff)
 		}
-		o.HeaderSize = 128
+		o.Format = Format{HeaderSize: 128}
 	}
-	b := written(t, mixedPlan(), &WriteOptions{Version: 1})
+	b := written(t, mixedPlan(), &format.WriteOptions{Format: Format{Version: 1}})
 	if le.Uint32(b[4:]) != 1 || le.Uint64(b[8:]) != 72 || le.Uint64(b[56:]) != 0 || le.Uint64(b[64:]) != 0 {
 		t.Errorf("header of version 1: % x", b[:72])
 	}
@@ -77,44 +78,43 @@ func TestWriterRefuses(t *testing.T) {
 	tests := []struct {
 		name string
 		plan *schema.Schema
-		o    WriteOptions
+		o    *format.WriteOptions
 		want error
 	}{
-		{"float64", one(tensor.Float64, 2), WriteOptions{}, format.ErrUnsupported},
-		{"no elements", one(tensor.Float32, 0), WriteOptions{}, format.ErrUnsupported},
-		{"rank 9", one(tensor.Float32, 1, 1, 1, 1, 1, 1, 1, 1, 1), WriteOptions{}, format.ErrUnsupported},
-		{"version 3", one(tensor.Float32, 1), WriteOptions{Version: 3}, format.ErrVersion},
-		{"header of 100", one(tensor.Float32, 1), WriteOptions{HeaderSize: 100}, format.ErrUnsupported},
-		{"chunks of nothing", one(tensor.Float32, 1), WriteOptions{Chunked: true}, format.ErrUnsupported},
-		{"chunk size", one(tensor.Float32, 1), WriteOptions{Compression: MethodLZ4, Chunked: true, ChunkSize: -1}, format.ErrLimit},
-		{"short key", one(tensor.Float32, 1), WriteOptions{Key: testKey[:16]}, format.ErrKey},
-		{"short signer", one(tensor.Float32, 1), WriteOptions{Signer: testSigner[:32]}, format.ErrKey},
-		{"float16 of halves", one(tensor.Float16, 1), WriteOptions{Compression: MethodFloat16}, format.ErrUnsupported},
-		{"lz4 beyond one block", one(tensor.Float32, 1<<29), WriteOptions{Compression: MethodLZ4}, format.ErrLimit},
-		{"encrypted beyond the cipher", one(tensor.Float32, 1<<31, 1<<5), WriteOptions{Key: testKey}, format.ErrLimit},
-		{"beyond any file", one(tensor.Float32, 1<<31, 1<<29), WriteOptions{}, format.ErrLimit},
-		{"unknown operator", graphOf(schema.Node{Op: "Gemm"}), WriteOptions{}, format.ErrUnsupported},
-		{"operator with a leading 0", graphOf(schema.Node{Op: "07"}), WriteOptions{}, format.ErrUnsupported},
-		{"operator with the code of another", graphOf(schema.Node{Op: "1"}), WriteOptions{}, format.ErrUnsupported},
-		{"operator beyond 16 bits", graphOf(schema.Node{Op: "65536"}), WriteOptions{}, format.ErrUnsupported},
-		{"17 inputs", graphOf(schema.Node{Op: "Add", Inputs: seventeen}), WriteOptions{}, format.ErrLimit},
-		{"empty value name", graphOf(schema.Node{Op: "Add", Inputs: []string{""}}), WriteOptions{}, format.ErrSchema},
-		{"attribute NaN", attr(math.NaN()), WriteOptions{}, format.ErrUnsupported},
-		{"attribute of another type", attr(struct{}{}), WriteOptions{}, format.ErrUnsupported},
-		{"metadata twice", &schema.Schema{Metadata: schema.Metadata{{Key: "a", Value: true}, {Key: "a", Value: true}}}, WriteOptions{}, format.ErrCorrupt},
-		{"metadata key with NUL", &schema.Schema{Metadata: schema.Metadata{{Key: "a\x00", Value: true}}}, WriteOptions{}, format.ErrCorrupt},
-		{"metadata 1,001 deep", metaOf(json.RawMessage(strings.Repeat("[", 1000) + strings.Repeat("]", 1000))), WriteOptions{}, format.ErrCorrupt},
-		{"metadata of broken JSON", metaOf(json.RawMessage(`}`)), WriteOptions{}, format.ErrUnsupported},
-		{"IR without the tensor", one(tensor.Float32, 1), WriteOptions{IR: &IR{}}, format.ErrCorrupt},
-		{"IR of another tensor", &schema.Schema{}, WriteOptions{IR: &IR{Tensors: []Descriptor{{Name: "t", Size: 4, DType: tensor.Float32}}}}, format.ErrCorrupt},
-		{"IR with a name twice", &schema.Schema{}, WriteOptions{IR: &IR{Tensors: []Descriptor{{Name: "t"}, {Name: "t"}}}}, format.ErrCorrupt},
-		{"IR with an operator of version 1", &schema.Schema{}, WriteOptions{IR: &IR{Nodes: []IRNode{{Op: onlyV1 + 15}}}}, format.ErrUnsupported},
-		{"IR with 17 ids", &schema.Schema{}, WriteOptions{IR: &IR{Nodes: []IRNode{{Params: make([]uint32, 17)}}}}, format.ErrLimit},
+		{"float64", one(tensor.Float64, 2), nil, format.ErrUnsupported},
+		{"no elements", one(tensor.Float32, 0), nil, format.ErrUnsupported},
+		{"rank 9", one(tensor.Float32, 1, 1, 1, 1, 1, 1, 1, 1, 1), nil, format.ErrUnsupported},
+		{"version 3", one(tensor.Float32, 1), &format.WriteOptions{Format: Format{Version: 3}}, format.ErrVersion},
+		{"header of 100", one(tensor.Float32, 1), &format.WriteOptions{Format: Format{HeaderSize: 100}}, format.ErrUnsupported},
+		{"chunks of nothing", one(tensor.Float32, 1), &format.WriteOptions{Format: Format{Chunked: true}}, format.ErrUnsupported},
+		{"chunk size", one(tensor.Float32, 1), &format.WriteOptions{Compression: "lz4", Format: Format{Chunked: true, ChunkSize: -1}}, format.ErrLimit},
+		{"short key", one(tensor.Float32, 1), &format.WriteOptions{Key: testKey[:16]}, format.ErrKey},
+		{"short signer", one(tensor.Float32, 1), &format.WriteOptions{Signer: testSigner[:32]}, format.ErrKey},
+		{"float16 of halves", one(tensor.Float16, 1), &format.WriteOptions{Format: Format{Lossy: MethodFloat16}}, format.ErrUnsupported},
+		{"lz4 beyond one block", one(tensor.Float32, 1<<29), &format.WriteOptions{Compression: "lz4"}, format.ErrLimit},
+		{"encrypted beyond the cipher", one(tensor.Float32, 1<<31, 1<<5), &format.WriteOptions{Key: testKey}, format.ErrLimit},
+		{"beyond any file", one(tensor.Float32, 1<<31, 1<<29), nil, format.ErrLimit},
+		{"unknown operator", graphOf(schema.Node{Op: "Gemm"}), nil, format.ErrUnsupported},
+		{"operator with a leading 0", graphOf(schema.Node{Op: "07"}), nil, format.ErrUnsupported},
+		{"operator with the code of another", graphOf(schema.Node{Op: "1"}), nil, format.ErrUnsupported},
+		{"operator beyond 16 bits", graphOf(schema.Node{Op: "65536"}), nil, format.ErrUnsupported},
+		{"17 inputs", graphOf(schema.Node{Op: "Add", Inputs: seventeen}), nil, format.ErrLimit},
+		{"empty value name", graphOf(schema.Node{Op: "Add", Inputs: []string{""}}), nil, format.ErrSchema},
+		{"attribute NaN", attr(math.NaN()), nil, format.ErrUnsupported},
+		{"attribute of another type", attr(struct{}{}), nil, format.ErrUnsupported},
+		{"metadata twice", &schema.Schema{Metadata: schema.Metadata{{Key: "a", Value: true}, {Key: "a", Value: true}}}, nil, format.ErrCorrupt},
+		{"metadata key with NUL", &schema.Schema{Metadata: schema.Metadata{{Key: "a\x00", Value: true}}}, nil, format.ErrCorrupt},
+		{"metadata 1,001 deep", metaOf(json.RawMessage(strings.Repeat("[", 1000) + strings.Repeat("]", 1000))), nil, format.ErrCorrupt},
+		{"metadata of broken JSON", metaOf(json.RawMessage(`}`)), nil, format.ErrUnsupported},
+		{"IR without the tensor", one(tensor.Float32, 1), &format.WriteOptions{Format: Format{IR: &IR{}}}, format.ErrCorrupt},
+		{"IR of another tensor", &schema.Schema{}, &format.WriteOptions{Format: Format{IR: &IR{Tensors: []Descriptor{{Name: "t", Size: 4, DType: tensor.Float32}}}}}, format.ErrCorrupt},
+		{"IR with a name twice", &schema.Schema{}, &format.WriteOptions{Format: Format{IR: &IR{Tensors: []Descriptor{{Name: "t"}, {Name: "t"}}}}}, format.ErrCorrupt},
+		{"IR with an operator of version 1", &schema.Schema{}, &format.WriteOptions{Format: Format{IR: &IR{Nodes: []IRNode{{Op: onlyV1 + 15}}}}}, format.ErrUnsupported},
+		{"IR with 17 ids", &schema.Schema{}, &format.WriteOptions{Format: Format{IR: &IR{Nodes: []IRNode{{Params: make([]uint32, 17)}}}}}, format.ErrLimit},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			tt.o.Spool = format.SpoolMemory
-			_, err := newWriter(io.Discard, tt.plan, &tt.o)
+			_, err := newWriter(io.Discard, tt.plan, tt.o)
 			if !errors.Is(err, tt.want) || !errors.Is(err, format.ErrSchema) {
 				t.Errorf("%v, want ErrSchema and %v", err, tt.want)
 			}
@@ -123,8 +123,7 @@ func TestWriterRefuses(t *testing.T) {
 			}
 		})
 	}
-	o := &WriteOptions{}
-	o.Spool = format.SpoolNever
+	o := &format.WriteOptions{Spool: format.SpoolNever}
 	expect.Refused(t, format.ErrUnsupported, "streaming version 2")(newWriter(io.Discard, one(tensor.Float32, 1), o))
 }
 
@@ -132,14 +131,14 @@ func TestWriterRefuses(t *testing.T) {
 // error.
 func TestLossyRefusesValues(t *testing.T) {
 	for _, tt := range []struct {
-		o     WriteOptions
+		f     Format
 		value float32
 	}{
-		{WriteOptions{Quantized: true}, float32(math.NaN())}, {WriteOptions{Quantized: true}, float32(math.Inf(-1))},
-		{WriteOptions{Compression: MethodInt8}, float32(math.NaN())}, {WriteOptions{Compression: MethodInt8, Chunked: true}, float32(math.Inf(1))},
-		{WriteOptions{Compression: MethodFloat16}, 1e5}, {WriteOptions{Compression: MethodFloat16, Chunked: true}, -70000},
+		{Format{Quantized: true}, float32(math.NaN())}, {Format{Quantized: true}, float32(math.Inf(-1))},
+		{Format{Lossy: MethodInt8}, float32(math.NaN())}, {Format{Lossy: MethodInt8, Chunked: true}, float32(math.Inf(1))},
+		{Format{Lossy: MethodFloat16}, 1e5}, {Format{Lossy: MethodFloat16, Chunked: true}, -70000},
 	} {
-		w, err := newWriter(io.Discard, one(tensor.Float32, 2), &tt.o)
+		w, err := newWriter(io.Discard, one(tensor.Float32, 2), &format.WriteOptions{Format: tt.f})
 		expect.OK(t, err)
 		defer w.Abort()
 		err = w.WriteTensor("t", bytes.NewReader(floats(1, tt.value)))
@@ -147,7 +146,7 @@ func TestLossyRefusesValues(t *testing.T) {
 			err = w.Close()
 		}
 		if !errors.Is(err, format.ErrQuantization) {
-			t.Errorf("%v %v: %v, want ErrQuantization", tt.o.Compression, tt.value, err)
+			t.Errorf("%v %v: %v, want ErrQuantization", tt.f, tt.value, err)
 		}
 	}
 }
@@ -208,13 +207,13 @@ func TestSharedAttributesOnce(t *testing.T) {
 		plan.Graph.Nodes = append(plan.Graph.Nodes, schema.Node{Op: "ReLU", Inputs: []string{"x"}, Outputs: []string{"x"}, Attributes: attributes})
 	}
 	before := allocatedBytes()
-	b := written(t, plan, &WriteOptions{})
+	b := written(t, plan, nil)
 	f, err := openBytes(b, nil)
 	expect.OK(t, err)
 	defer f.Close()
 	g, err := f.Graph()
 	expect.OK(t, err)
-	again := written(t, &schema.Schema{Graph: g, Metadata: expect.Got(t, f.Metadata)}, &WriteOptions{})
+	again := written(t, &schema.Schema{Graph: g, Metadata: expect.Got(t, f.Metadata)}, nil)
 	if used := allocatedBytes() - before; used > 32<<20 {
 		t.Errorf("%d bytes allocated", used)
 	}
@@ -230,17 +229,65 @@ func TestSharedAttributesOnce(t *testing.T) {
 
 // TestNoTensors checks that every method and feature supports a model without weights.
 func TestNoTensors(t *testing.T) {
-	for m := MethodNone; m <= MethodFloat16; m++ {
-		for _, o := range []WriteOptions{{}, {Chunked: true}, {Key: testKey, Signer: testSigner}} {
-			o.Compression = m
-			if m == MethodNone {
-				o.Chunked = false
-			}
-			f := mustOpen(t, written(t, &schema.Schema{}, &o), &format.Options{Key: testKey})
-			if err := verify(f); err != nil || f.Len() != 0 {
-				t.Errorf("%v %+v: %v", m, o, err)
-			}
+	all := []*format.WriteOptions{nil, {Key: testKey, Signer: testSigner}}
+	for _, m := range lossless {
+		all = append(all,
+			&format.WriteOptions{Compression: m.Name()},
+			&format.WriteOptions{Compression: m.Name(), Format: Format{Chunked: true}},
+			&format.WriteOptions{Compression: m.Name(), Key: testKey, Signer: testSigner})
+	}
+	for _, m := range []Method{MethodInt8, MethodFloat16} {
+		all = append(all,
+			&format.WriteOptions{Format: Format{Lossy: m}},
+			&format.WriteOptions{Format: Format{Lossy: m, Chunked: true}},
+			&format.WriteOptions{Format: Format{Lossy: m}, Key: testKey, Signer: testSigner})
+	}
+	for _, o := range all {
+		f := mustOpen(t, written(t, &schema.Schema{}, o), &format.Options{Key: testKey})
+		if err := verify(f); err != nil || f.Len() != 0 {
+			t.Errorf("%v: %v", o, err)
 		}
+	}
+}
+
+// TestOptions checks that options that MLE lacks, and those that exclude each other, are refused by name.
+func TestOptions(t *testing.T) {
+	rsaKey, err := rsa.GenerateKey(rand.Reader, 2048)
+	expect.OK(t, err)
+	for _, tt := range []struct {
+		name  string
+		o     format.WriteOptions
+		field string // "" for options that are accepted
+	}{
+		{"a lossy method", format.WriteOptions{Format: Format{Lossy: MethodInt8}}, ""},
+		{"a lossy method and a compression", format.WriteOptions{Compression: "zstd", Format: Format{Lossy: MethodInt8}}, "Lossy"},
+		{"a lossless method as Lossy", format.WriteOptions{Format: Format{Lossy: MethodZstd}}, "Lossy"},
+		{"an unknown method as Lossy", format.WriteOptions{Format: Format{Lossy: 77}}, "Lossy"},
+		{"quantized as int8", format.WriteOptions{Format: Format{Quantized: true, Lossy: MethodInt8}}, ""},
+		{"quantized and compressed", format.WriteOptions{Compression: "lz4", Format: Format{Quantized: true}}, "Quantized"},
+		{"quantized as float16", format.WriteOptions{Format: Format{Quantized: true, Lossy: MethodFloat16}}, "Quantized"},
+		{"a method of other formats", format.WriteOptions{Compression: "gzip"}, "Compression"},
+		{"a lossy method as Compression", format.WriteOptions{Compression: "int8"}, "Compression"},
+		{"a level without compression", format.WriteOptions{Level: 3}, "Level"},
+		{"level 10", format.WriteOptions{Compression: "zstd", Level: 10}, "Level"},
+		{"another kind of key", format.WriteOptions{Signer: rsaKey}, "Signer"},
+		{"the alignment that it has", format.WriteOptions{Align: 64}, ""},
+		{"more alignment", format.WriteOptions{Align: 128}, "Align"},
+		{"extensions", format.WriteOptions{Extended: true}, "Extended"},
+		{"external data", format.WriteOptions{ExternalFrom: 1}, "ExternalFrom"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w, err := newWriter(io.Discard, &schema.Schema{}, &tt.o)
+			if tt.field == "" {
+				expect.OK(t, err)
+				w.Abort()
+				return
+			}
+			var e *tensor.Error
+			if !errors.Is(err, format.ErrOption) || !errors.As(err, &e) || e.Field != tt.field || e.Format != "mle" {
+				t.Errorf("%v, want ErrOption for %s", err, tt.field)
+			}
+		})
 	}
 }
 

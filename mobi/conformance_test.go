@@ -89,8 +89,6 @@ func withFields(p *schema.Schema) *schema.Schema {
 	return &c
 }
 
-func (o *WriteOptions) codec() format.Codec { return format.With(fileFormat{*o}) }
-
 // foreign returns a file that the writer never makes: misaligned, in another order,
 // with padding and a gap, without a header checksum, and with a CRC-32 footer.
 func foreign() formattest.File {
@@ -119,15 +117,17 @@ func TestConformance(t *testing.T) {
 	small := formattest.RandomSchema(r, formattest.SchemaOptions{DTypes: fileDTypes, Name: formattest.Decimal, Zero: true})
 	zeros := func(t tensor.Info) []byte { return make([]byte, t.Size) }
 	formattest.Run(t, formattest.Config{
-		Codec:   codec,
-		Neutral: withFields, Reorders: true, ReadsAll: true, ZeroCopy: true, Scale: scalePlan, MaxAllocs: 20,
+		Format:  Format{},
+		Neutral: withFields, Reorders: true, ReadsAll: true, ZeroCopy: true, Scale: scalePlan, MaxAllocs: 21,
 		Samples: []formattest.Sample{
 			{Name: "small", Schema: small, Structural: formattest.Whole},
 			{Name: "empty", Schema: &schema.Schema{}, Structural: formattest.Whole},
 			{Name: "graph", Schema: convolution(), Structural: formattest.Whole},
-			{Name: "crc", Schema: small, Codec: (&WriteOptions{Footer: CRC32}).codec(), Structural: formattest.Whole},
-			{Name: "gzip", Schema: convolution(), Codec: (&WriteOptions{Gzip: 9}).codec(), Structural: formattest.Whole, Slack: 128 << 10, Data: zeros},
-			{Name: "gzip mixed", Schema: small, Codec: (&WriteOptions{Gzip: 1}).codec(), Structural: formattest.Whole, Slack: 128 << 10,
+			{Name: "crc", Schema: small, Write: &format.WriteOptions{Format: Format{Footer: CRC32}}, Structural: formattest.Whole},
+			{Name: "gzip", Schema: convolution(), Write: &format.WriteOptions{Compression: "gzip", Level: 9},
+				Structural: formattest.Whole, Slack: 128 << 10, Data: zeros},
+			{Name: "gzip mixed", Schema: small, Write: &format.WriteOptions{Compression: "gzip", Level: 1},
+				Structural: formattest.Whole, Slack: 128 << 10,
 				Data: func(t tensor.Info) []byte {
 					if t.Name == "0" {
 						return formattest.Fill(t)
@@ -143,5 +143,5 @@ func TestConformance(t *testing.T) {
 func FuzzFile(f *testing.F) {
 	corpus.Seed(f)
 	f.Add(packed())
-	formattest.Fuzz(f, formattest.Config{Codec: codec, ReadsAll: true})
+	formattest.Fuzz(f, formattest.Config{Format: Format{}, ReadsAll: true})
 }

@@ -10,7 +10,7 @@ import (
 )
 
 func TestCorpus(t *testing.T) {
-	s := corpus.Suite{Codec: codec, Ext: ".mobi"}
+	s := corpus.Suite{Format: Format{}, Ext: ".mobi"}
 	for _, c := range malformed {
 		s.Cases = append(s.Cases, corpus.Case{Name: c.name, Bytes: c.file, Err: c.err, Field: c.field, Offset: c.offset})
 	}

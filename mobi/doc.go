@@ -22,7 +22,7 @@
 //	 0     4  name length
 //	 4     N  name, may be empty
 //	 4+N   4  framework version
-//	 8+N   8  creation timestamp, Unix seconds; 0 without WriteOptions.Time
+//	 8+N   8  creation timestamp, Unix seconds; 0 without format.WriteOptions.Time
 //	16+N   4  input count
 //	20+N   4  output count
 //	          the input specs, then the output specs, one after the other:
@@ -168,7 +168,7 @@
 //	Header, Metadata, Inputs, Outputs                              File.Header, Name, FrameworkVersion, Timestamp, Inputs, Outputs
 //	ConstantTensors, ConstantTensor.ToTensor                       File.Constants, File.Constant, tensor.View.Clone
 //	Operators                                                      File.Operators, File.Graph
-//	ModelWriterConfig, MobileModelWriter, ModelSerializer.Save     WriteOptions, Create
+//	ModelWriterConfig, MobileModelWriter, ModelSerializer.Save     Format; format.Create, NewWriter, Save
 //	ModelSerializer.Validate                                       Open, File.Verify
 //	CreateSpec, CreateTensor                                       NewSpec; tensor.FromBytes, FromInfo, Of
 //

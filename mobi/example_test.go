@@ -2,6 +2,7 @@ package mobi_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"log"
@@ -27,18 +28,19 @@ func Example() {
 		log.Fatal(err)
 	}
 	var out bytes.Buffer
-	c, err := format.NewWriter("mobi", &out, &schema.Schema{Metadata: schema.Metadata{{Key: "name", Value: "tiny"}}, Tensors: []tensor.Info{w.Info()}},
-		&format.WriteOptions{Format: mobi.WriteOptions{
-			Inputs:  []mobi.Spec{mobi.NewSpec("x", mobi.Float32, -1, 2)},
-			Outputs: []mobi.Spec{mobi.NewSpec("y", mobi.Float32, -1, 2)},
-			Operators: []mobi.Operator{
-				{Type: mobi.MatMul, Inputs: []uint32{1, 0}, Outputs: []uint32{2}, Params: []mobi.Param{{Name: "transpose", Value: true}}},
-			},
-		}})
-	if err != nil {
-		log.Fatal(err)
+	tiny := &schema.Schema{
+		Metadata: schema.Metadata{{Key: "name", Value: "tiny"}},
+		Tensors:  []tensor.Info{w.Info()},
 	}
-	if err := errors.Join(c.WriteView(w), c.Close()); err != nil {
+	graph := mobi.Format{
+		Inputs:  []mobi.Spec{mobi.NewSpec("x", mobi.Float32, -1, 2)},
+		Outputs: []mobi.Spec{mobi.NewSpec("y", mobi.Float32, -1, 2)},
+		Operators: []mobi.Operator{{Type: mobi.MatMul, Inputs: []uint32{1, 0}, Outputs: []uint32{2},
+			Params: []mobi.Param{{Name: "transpose", Value: true}}}},
+	}
+	o := &format.WriteOptions{Format: graph}
+	err = format.Write(context.Background(), &out, tiny, []tensor.View{w}, o)
+	if err != nil {
 		log.Fatal(err)
 	}
 
@@ -62,7 +64,7 @@ func Example() {
 }
 
 // Tensor names are numbers.
-func ExampleCreate() {
+func ExampleFormat() {
 	dir, err := os.MkdirTemp("", "mobi")
 	if err != nil {
 		log.Fatal(err)
@@ -70,9 +72,13 @@ func ExampleCreate() {
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "model.mobi")
 	plan := &schema.Schema{Tensors: []tensor.Info{{Name: "42", DType: tensor.Int8, Shape: tensor.Shape{3}}}}
-	o := &mobi.WriteOptions{Gzip: 9, FrameworkVersion: 3}
-	o.Time = time.Unix(1_700_000_000, 0)
-	w, err := mobi.Create(path, plan, o)
+	o := &format.WriteOptions{
+		Format:      mobi.Format{FrameworkVersion: 3},
+		Compression: "gzip",
+		Level:       9,
+		Time:        time.Unix(1_700_000_000, 0),
+	}
+	w, err := format.Create(path, plan, o)
 	if err != nil {
 		log.Fatal(err)
 	}

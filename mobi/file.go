@@ -22,17 +22,17 @@ type File struct {
 // Errors are of type *tensor.Error, with the field and its offset in the file, or
 // wrap those of package os.
 func Open(path string, o *format.Options) (*File, error) {
-	m, err := codec.Open(path, o)
+	m, err := format.Open(path, o.With(Format{}))
 	if err != nil {
 		return nil, err
 	}
-	return &File{m, codec.Own(m).(*parsed)}, nil
+	return &File{m, m.Own().(*parsed)}, nil
 }
 
 // From returns m as a File: one that was opened from memory (format.OpenBytes), a reader or a descriptor,
 // for example. It reports false if m has another format.
 func From(m *format.Model) (*File, bool) {
-	f, ok := codec.Own(m).(*parsed)
+	f, ok := m.Own().(*parsed)
 	if !ok {
 		return nil, false
 	}

@@ -68,7 +68,7 @@ func TestNumbering(t *testing.T) {
 			},
 		},
 	}
-	f := openImage(t, written(t, p, &WriteOptions{WriteOptions: format.WriteOptions{AcceptLoss: []string{"name"}}}))
+	f := openImage(t, written(t, p, &format.WriteOptions{AcceptLoss: []string{"name"}}))
 	ops := f.Operators()
 	want := []Operator{
 		// 1 and 3 are taken; w is 0, b 2, a 4, t 5, out2 6, out1 7.

@@ -72,7 +72,7 @@ func (d *document) pack(t driver.Target) (driver.Encoder, error) {
 // that, compressed, and keeps the smaller of the two.
 func (p *packer) Tensor(i int, in driver.Input) error {
 	plain, packed := io.NewOffsetWriter(p.target, p.end), io.NewOffsetWriter(p.target, p.end+in.Size())
-	z, err := gzip.Codec.NewWriter(packed, p.opts.Gzip, in.Size())
+	z, err := gzip.Codec.NewWriter(packed, p.o.Level, in.Size())
 	if err != nil {
 		return err
 	}

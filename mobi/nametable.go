@@ -8,7 +8,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// The format has no tensor names. With WriteOptions.KeepNames they become parameters
+// The format has no tensor names. With format.WriteOptions.KeepNames they become parameters
 // of the first operator that consumes the constant. For a schema without operators,
 // the writer adds operators of type nameOperator, which hold the names, the
 // quantization, and the keys of the schema's metadata. See the package documentation.

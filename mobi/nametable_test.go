@@ -89,7 +89,7 @@ func TestKeepNamesInGraph(t *testing.T) {
 			{Op: "Add", Inputs: []string{"a", "7"}, Outputs: []string{"1"}}, {Op: "Add", Inputs: []string{"a", "b", "b"}, Outputs: []string{"2"}},
 		}},
 	}
-	o := &WriteOptions{WriteOptions: format.WriteOptions{KeepNames: true, AcceptLoss: []string{"name:alone"}}}
+	o := &format.WriteOptions{KeepNames: true, AcceptLoss: []string{"name:alone"}}
 	b := written(t, p, o)
 	ops := openImage(t, b).Operators()
 	want := [][]Param{{{"input0_name", "a"}}, {{"input1_name", "b"}}}
@@ -107,7 +107,7 @@ func TestKeepNamesInGraph(t *testing.T) {
 // TestKeepNames checks that, without a graph, an added operator holds names and
 // quantization, and that no operator is added without need.
 func TestKeepNames(t *testing.T) {
-	keep := &WriteOptions{WriteOptions: format.WriteOptions{KeepNames: true}}
+	keep := &format.WriteOptions{KeepNames: true}
 	q := &tensor.Quantization{Axis: 0, Scales: []float32{0.5, 2}, ZeroPoints: []int32{1}}
 	p := &schema.Schema{
 		Metadata: schema.Metadata{{Key: "name", Value: "net"}},

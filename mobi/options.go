@@ -1,14 +1,17 @@
 package mobi
 
-import "github.com/weightmap/weightmap/format"
+import "github.com/weightmap/weightmap/format/driver"
 
-// WriteOptions are the options for writing a MOBI file. Nil and the zero value work.
-type WriteOptions struct {
-	format.WriteOptions
-	// Gzip is the level, from 1 (fast) to 9 (small), at which constants are
-	// compressed. Constants that do not become smaller are stored uncompressed.
-	// 0 compresses nothing.
-	Gzip int
+// Format is MOBI, with the options for writing that only it has; the zero value works. With the
+// Compression "gzip" of format.WriteOptions, constants that become smaller are compressed.
+//
+// Tensor names must be ids in decimal. If AcceptLoss has "name", other names are
+// replaced by the lowest free ids, in the order of the schema, in tensors and graph.
+// In the file, constants are sorted by the alignment of their data (see the package
+// documentation); the caller may write them in any order. To a stream ([format.NewWriter]), those
+// that arrive early are buffered (see Spool) or, with SpoolNever, refused. A file with compressed
+// constants is always buffered.
+type Format struct {
 	// Footer is the kind of checksum at the end of the file.
 	Footer Footer
 	// Flags are set in the header in addition to those that follow from the
@@ -23,5 +26,5 @@ type WriteOptions struct {
 	Operators       []Operator
 }
 
-// common returns the options that all formats have.
-func (o *WriteOptions) common() *format.WriteOptions { return &o.WriteOptions }
+// Driver implements format.Format.
+func (f Format) Driver() driver.Driver { return fileFormat{f} }

@@ -58,7 +58,7 @@ type parser struct {
 	*parsed
 	coder
 	file *wire.Window
-	opts *driver.Options
+	opts *driver.ParseOptions
 
 	// For notes.
 	padding   int64 // bytes between the specs and the constants
@@ -68,7 +68,7 @@ type parser struct {
 }
 
 // Parse implements driver.Driver.
-func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
+func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.ParseOptions) (*driver.Parsed, error) {
 	x.Version = "1"
 	p := &parser{parsed: &parsed{src: src, account: o.Memory, index: x}, opts: o}
 	if err := p.readHeader(); err != nil {

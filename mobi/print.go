@@ -7,17 +7,18 @@ import (
 	"github.com/weightmap/weightmap/internal/oneline"
 )
 
-// String describes the options without keys, on one line.
-func (o WriteOptions) String() string {
-	return oneline.Struct("WriteOptions", "WriteOptions", o.WriteOptions, "Gzip", o.Gzip, "Footer", uint8(o.Footer), "Flags", uint32(o.Flags),
-		"FrameworkVersion", o.FrameworkVersion, "Inputs", len(o.Inputs), "Outputs", len(o.Outputs), "Operators", len(o.Operators))
+// String describes the options, on one line.
+func (f Format) String() string {
+	return oneline.Struct("Format", "Footer", uint8(f.Footer), "Flags", uint32(f.Flags),
+		"FrameworkVersion", f.FrameworkVersion, "Inputs", len(f.Inputs),
+		"Outputs", len(f.Outputs), "Operators", len(f.Operators))
 }
 
 // GoString implements fmt.GoStringer like String.
-func (o WriteOptions) GoString() string { return o.String() }
+func (f Format) GoString() string { return f.String() }
 
 // LogValue implements slog.LogValuer like String.
-func (o WriteOptions) LogValue() slog.Value { return slog.StringValue(o.String()) }
+func (f Format) LogValue() slog.Value { return slog.StringValue(f.String()) }
 
 // String describes the type, its values and parameters, on one line.
 func (o Operator) String() string {

@@ -2,6 +2,7 @@ package mobi
 
 import (
 	"bytes"
+	"crypto/ed25519"
 	"encoding/json"
 	"errors"
 	"math"
@@ -121,24 +122,33 @@ func TestRefusals(t *testing.T) {
 func TestRefusedOptions(t *testing.T) {
 	p := one(func(*schema.Schema, *schema.Node) {})
 	for name, c := range map[string]struct {
-		o    WriteOptions
-		text string
+		o     format.WriteOptions
+		want  error
+		field string
 	}{
-		"footer":      {WriteOptions{Footer: 2}, "footer"},
-		"level":       {WriteOptions{Gzip: 10}, "level"},
-		"level -1":    {WriteOptions{Gzip: -1}, "level"},
-		"two graphs":  {WriteOptions{Operators: []Operator{}}, "graph"},
-		"before 1970": {WriteOptions{WriteOptions: format.WriteOptions{Time: time.Unix(-1, 0)}}, "1970"},
+		"footer":      {format.WriteOptions{Format: Format{Footer: 2}}, format.ErrSchema, "footer"},
+		"two graphs":  {format.WriteOptions{Format: Format{Operators: []Operator{}}}, format.ErrSchema, "graph"},
+		"before 1970": {format.WriteOptions{Time: time.Unix(-1, 0)}, format.ErrSchema, "creation timestamp"},
+		"zstd":        {format.WriteOptions{Compression: "zstd"}, format.ErrOption, "Compression"},
+		"level 10":    {format.WriteOptions{Compression: "gzip", Level: 10}, format.ErrOption, "Level"},
+		"level -1":    {format.WriteOptions{Compression: "gzip", Level: -1}, format.ErrOption, "Level"},
+		"only level":  {format.WriteOptions{Level: 1}, format.ErrOption, "Level"},
+		"key":         {format.WriteOptions{Key: make([]byte, 32)}, format.ErrOption, "Key"},
+		"signer":      {format.WriteOptions{Signer: ed25519.NewKeyFromSeed(make([]byte, 32))}, format.ErrOption, "Signer"},
+		"alignment":   {format.WriteOptions{Align: 64}, format.ErrOption, "Align"},
+		"extensions":  {format.WriteOptions{Extended: true}, format.ErrOption, "Extended"},
+		"external":    {format.WriteOptions{ExternalFrom: 1}, format.ErrOption, "ExternalFrom"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := newWriter(&bytes.Buffer{}, p, inMemory(&c.o))
-			if !errors.Is(err, format.ErrSchema) || !strings.Contains(err.Error(), c.text) {
-				t.Errorf("error %v", err)
+			var e *tensor.Error
+			if !errors.Is(err, c.want) || !errors.As(err, &e) || e.Field != c.field {
+				t.Errorf("error %v, want %v of %s", err, c.want, c.field)
 			}
 		})
 	}
 	var out bytes.Buffer
-	o := WriteOptions{WriteOptions: format.WriteOptions{Spool: format.SpoolNever}, Gzip: 1}
+	o := format.WriteOptions{Spool: format.SpoolNever, Compression: "gzip", Level: 1}
 	if _, err := newWriter(&out, p, &o); !errors.Is(err, format.ErrSchema) || !errors.Is(err, format.ErrUnsupported) || out.Len() > 0 {
 		t.Errorf("compressed without a spool: error %v after %d bytes", err, out.Len())
 	}

@@ -14,47 +14,46 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Create starts writing a model to path. It writes a temporary file, which replaces
-// an old file on Close. Nil options work.
-//
-// Tensor names must be ids in decimal. If AcceptLoss has "name", other names are
-// replaced by the lowest free ids, in the order of the schema, in tensors and graph.
-// In the file, constants are sorted by the alignment of their data (see the package
-// documentation); the caller may write them in any order. To a stream ([format.NewWriter], with these
-// options as Format), those that arrive early are buffered (see Spool) or, with SpoolNever, refused.
-// A file with compressed constants is always buffered.
-func Create(path string, p *schema.Schema, o *WriteOptions) (*format.Writer, error) {
-	o = cmp.Or(o, new(WriteOptions))
-	return format.With(fileFormat{*o}).Create(path, p, &o.WriteOptions)
-}
-
 // document is the encoded file of a schema, without the constants.
 type document struct {
 	*schema.Schema
 	numbering
 	losses *schema.LossList
 	model  modelInfo
-	opts   *WriteOptions
+	format *Format
+	o      *driver.LayoutOptions
 	head   []byte   // metadata and specs
 	graph  []byte   // the operator graph
 	stored []stored // the constants, by plan index
 }
 
-// newDocument encodes a schema, lists what the file cannot hold of it, and checks that readers will accept the result.
-func newDocument(p *schema.Schema, common *driver.WriteOptions, o *WriteOptions, l *schema.LossList) (*document, error) {
-	d := &document{Schema: p, numbering: newNumbering(p.Tensors, p.Graph), losses: l, opts: o, stored: make([]stored, len(p.Tensors))}
-	m, ops := &d.model, o.Operators
-	m.framework, m.created, m.flags = o.FrameworkVersion, uint64(driver.CreationTime(common)), o.Flags
-	m.inputs, m.outputs = slices.Clone(o.Inputs), slices.Clone(o.Outputs) // coding them sets their dims
+// newDocument encodes a schema, lists what the file cannot hold of it, and checks that readers will
+// accept the result.
+func newDocument(p *schema.Schema, o *driver.LayoutOptions, f *Format, l *schema.LossList) (*document, error) {
+	d := &document{
+		Schema:    p,
+		numbering: newNumbering(p.Tensors, p.Graph),
+		losses:    l,
+		format:    f,
+		o:         o,
+		stored:    make([]stored, len(p.Tensors)),
+	}
+	ops := f.Operators
+	m := &d.model
+	m.framework = f.FrameworkVersion
+	m.created = uint64(o.Created())
+	m.flags = f.Flags
+	m.inputs = slices.Clone(f.Inputs) // coding them sets their dims
+	m.outputs = slices.Clone(f.Outputs)
 	d.addTensors()
 	l.UniqueMetadata(p, func(_ int, e schema.Entry) error { return m.set(e) })
-	own := o.Inputs != nil || o.Outputs != nil || o.Operators != nil
+	own := f.Inputs != nil || f.Outputs != nil || f.Operators != nil
 	if p.Graph != nil && !own {
 		ops = d.graphLosses()
 		m.name = cmp.Or(m.name, p.Graph.Name)
 		m.inputs, m.outputs = each(p.Graph.Inputs, fileSpec), each(p.Graph.Outputs, fileSpec)
 	}
-	ops, err := d.describe(ops, common.KeepNames)
+	ops, err := d.describe(ops, o.KeepNames)
 	if err != nil {
 		return nil, err
 	}
@@ -70,8 +69,9 @@ func newDocument(p *schema.Schema, common *driver.WriteOptions, o *WriteOptions,
 	switch {
 	case own && p.Graph != nil:
 		return nil, wire.Refuse(name, "graph", "%w: both the schema and the options have one", format.ErrUnsupported)
-	case !dated && driver.CreationTime(common) < 0:
-		return nil, wire.Refuse(name, "creation timestamp", "%w: %v is before 1970", format.ErrUnsupported, common.Time)
+	case !dated && o.Created() < 0:
+		return nil, wire.Refuse(name, "creation timestamp", "%w: %v is before 1970",
+			format.ErrUnsupported, o.Time)
 	}
 	return d, nil
 }
@@ -100,7 +100,11 @@ func (d *document) layout() (*driver.Layout, error) {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return d.stored[a].class() - d.stored[b].class() })
-	l := &driver.Layout{Offsets: make([]int64, len(d.stored)), Sums: kinds[d.opts.Footer], Streams: true}
+	l := &driver.Layout{
+		Offsets: make([]int64, len(d.stored)),
+		Sums:    kinds[d.format.Footer],
+		Streams: true,
+	}
 	first := int64(headerSize + len(d.head))
 	if len(order) > 0 {
 		record := recordMin + 8*int64(len(d.Tensors[order[0]].Shape))

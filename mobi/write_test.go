@@ -21,12 +21,12 @@ import (
 var fileDTypes = dtypes[:]
 
 // written returns the file of a schema, with the data of formattest.Fill.
-func written(t *testing.T, p *schema.Schema, o *WriteOptions) []byte {
+func written(t *testing.T, p *schema.Schema, o *format.WriteOptions) []byte {
 	t.Helper()
 	return writtenBy(t, p, o, formattest.Fill)
 }
 
-func writtenBy(t *testing.T, p *schema.Schema, o *WriteOptions, fill func(tensor.Info) []byte) []byte {
+func writtenBy(t *testing.T, p *schema.Schema, o *format.WriteOptions, fill func(tensor.Info) []byte) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	w, err := newWriter(&out, p, inMemory(o))
@@ -39,8 +39,8 @@ func writtenBy(t *testing.T, p *schema.Schema, o *WriteOptions, fill func(tensor
 }
 
 // inMemory sets options that make tests fast and repeatable.
-func inMemory(o *WriteOptions) *WriteOptions {
-	var c WriteOptions
+func inMemory(o *format.WriteOptions) *format.WriteOptions {
+	var c format.WriteOptions
 	if o != nil {
 		c = *o
 	}
@@ -62,16 +62,17 @@ func TestWriteGolden(t *testing.T) {
 		constant(t, 5, tensor.Int8, tensor.Shape{1}, []byte{7}, &tensor.Quantization{Axis: -1, Scales: []float32{0.5}}),
 		constant(t, 0, tensor.Int16, tensor.Shape{0}, nil, nil),
 	}
-	o := &WriteOptions{
-		FrameworkVersion: 7, Flags: FlagOptimized,
-		Inputs:  []Spec{NewSpec("x", Float32, -1, 3)},
-		Outputs: []Spec{NewSpec("y", Int16), NewSpec("z", 99, 0)},
+	f := Format{
+		FrameworkVersion: 7,
+		Flags:            FlagOptimized,
+		Inputs:           []Spec{NewSpec("x", Float32, -1, 3)},
+		Outputs:          []Spec{NewSpec("y", Int16), NewSpec("z", 99, 0)},
 		Operators: []Operator{
 			{Type: Conv2D, Inputs: []uint32{1, 9, 1}, Outputs: []uint32{10}, Params: []Param{{"n", int32(4)}, {"s", "é"}}},
 			{Type: 500, Inputs: []uint32{5}, Outputs: []uint32{11}, Params: []Param{{"i", []int64{-1}}, {"b", true}, {"f", 0.5}, {"e", []float32{}}}},
 		},
 	}
-	o.Time = time.Unix(1234567890, 0)
+	at := time.Unix(1234567890, 0)
 	p := &schema.Schema{Metadata: schema.Metadata{{Key: keyName, Value: "net"}}}
 	for _, v := range constants {
 		p.Tensors = append(p.Tensors, v.Info())
@@ -96,9 +97,10 @@ func TestWriteGolden(t *testing.T) {
 	// 32 + 27 + 25 + 9 + 17 = 110 bytes precede the padding; the first header takes 32.
 	want.pad = make([]byte, 192-32-110)
 	for _, footer := range []Footer{Adler32, CRC32} {
-		o.Footer, want.crc = footer, footer == CRC32
+		f.Footer = footer
+		want.crc = footer == CRC32
 		var got bytes.Buffer
-		w, err := newWriter(&got, p, inMemory(o))
+		w, err := newWriter(&got, p, inMemory(&format.WriteOptions{Format: f, Time: at}))
 		expect.OK(t, err)
 		for _, v := range constants {
 			expect.OK(t, w.WriteView(v))
@@ -130,7 +132,8 @@ func TestOrderProperty(t *testing.T) {
 	}
 	for level := range 60 {
 		p := formattest.RandomSchema(r, formattest.SchemaOptions{DTypes: fileDTypes, Tensors: 12, Name: formattest.Decimal, Zero: true})
-		f := openImage(t, writtenBy(t, p, &WriteOptions{Gzip: level % 10, Footer: Footer(level % 2)}, half))
+		o := &format.WriteOptions{Compression: "gzip", Level: level % 10, Format: Format{Footer: Footer(level % 2)}}
+		f := openImage(t, writtenBy(t, p, o, half))
 		packed := false
 		for _, v := range f.Tensors() {
 			info := v.Info()

@@ -30,7 +30,7 @@ func model() (m *format.Model, done func()) {
 	weight, err := tensor.Of("fc.weight", tensor.Shape{2, 3}, []float32{1, 2, 3, 4, 5, 6})
 	bias, err2 := tensor.Of("fc.bias", tensor.Shape{3}, []tensor.F16{0x3c00, 0xb800, 0})
 	path := filepath.Join(dir, "model.mag")
-	if err := errors.Join(err, err2, format.Save(path, "", weight, bias)); err != nil {
+	if err := errors.Join(err, err2, format.Save(context.Background(), path, nil, []tensor.View{weight, bias}, nil)); err != nil {
 		log.Fatal(err)
 	}
 	if m, err = format.Open(path, nil); err != nil {

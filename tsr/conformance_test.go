@@ -19,7 +19,7 @@ func TestConformance(t *testing.T) {
 	}
 	const noSums = "the format has no checksums"
 	formattest.Run(t, formattest.Config{
-		Codec: codec,
+		Format: Format{},
 		Samples: []formattest.Sample{
 			{Name: "float32", Schema: samplePlan(tensor.Float32, tensor.Shape{2, 3, 4, 5}), Structural: butType},
 			{Name: "int8", Schema: samplePlan(tensor.Int8, tensor.Shape{2, 3, 5, 7}), Structural: header},
@@ -44,5 +44,5 @@ func TestConformance(t *testing.T) {
 // FuzzOpen opens, verifies and decodes its input.
 func FuzzOpen(f *testing.F) {
 	corpus.Seed(f)
-	formattest.Fuzz(f, formattest.Config{Codec: codec})
+	formattest.Fuzz(f, formattest.Config{Format: Format{}})
 }

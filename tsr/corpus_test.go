@@ -11,7 +11,7 @@ import (
 )
 
 func TestCorpus(t *testing.T) {
-	s := corpus.Suite{Codec: codec, Ext: ".tsr", Alone: "tensor"}
+	s := corpus.Suite{Format: Format{}, Ext: ".tsr", Alone: "tensor"}
 	for _, c := range malformed {
 		f := file(1, 3, [4]int32{1, 2, 3, 4}, floats(24))
 		c.mutate(&f)

@@ -79,9 +79,9 @@
 //
 // # Writing directories
 //
-// [Create] writes a directory if the path ends in a separator or is a directory
-// already, or if the schema has several tensors; otherwise it writes one file.
-// [CreateDir] always writes a directory. A tensor goes to "<name>.tsr", so its
+// [format.Create] makes a directory if the path ends in a separator or is a directory
+// already, or if the schema has several tensors; otherwise it makes one file.
+// In a directory a tensor goes to "<name>.tsr", so its
 // name must be portable as a file name: no slash, backslash or control
 // character, not "." or "..", at most 251 bytes, and unique when letter case is
 // ignored. Other names are refused, unless AcceptLoss has "name": then

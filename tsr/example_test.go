@@ -27,7 +27,7 @@ func write(w *format.Writer, data map[string][]byte) {
 }
 
 // A file holds one tensor, which has the name of the file.
-func ExampleCreate() {
+func ExampleFormat() {
 	dir, err := os.MkdirTemp("", "tsr")
 	if err != nil {
 		log.Fatal(err)
@@ -35,7 +35,7 @@ func ExampleCreate() {
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "bias.tsr")
 	plan := &schema.Schema{Tensors: []tensor.Info{{Name: "bias", DType: tensor.Int8, Shape: tensor.Shape{3}}}}
-	w, err := tsr.Create(path, plan, nil)
+	w, err := format.Create(path, plan, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -55,9 +55,9 @@ func ExampleCreate() {
 	// Output: INT8 [3] [1 -2 3] <nil>
 }
 
-// CreateDir writes a directory with a file for each tensor, which appears when the writer is closed.
-// So does Create if the schema has several tensors.
-func ExampleCreateDir() {
+// A path that ends in a separator, or a schema of several tensors, makes a directory with a file for each tensor. It
+// appears when the writer is closed.
+func ExampleFormat_directory() {
 	dir, err := os.MkdirTemp("", "tsr")
 	if err != nil {
 		log.Fatal(err)
@@ -67,7 +67,7 @@ func ExampleCreateDir() {
 		{Name: "fc.weight", DType: tensor.Int8, Shape: tensor.Shape{2, 2}},
 		{Name: "fc.bias", DType: tensor.Int32, Shape: tensor.Shape{2}},
 	}}
-	w, err := tsr.CreateDir(filepath.Join(dir, "layer"), plan, nil)
+	w, err := format.Create(filepath.Join(dir, "layer")+"/", plan, &format.WriteOptions{Format: tsr.Format{}})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -19,7 +19,7 @@ type File struct{ *format.Model }
 // Nil options work. Errors are of type *tensor.Error, with the field and its
 // offset in the file, or wrap those of package os.
 func Open(path string, o *format.Options) (*File, error) {
-	m, err := codec.Open(path, o)
+	m, err := format.Open(path, o.With(Format{}))
 	if err != nil {
 		return nil, err
 	}
@@ -29,7 +29,8 @@ func Open(path string, o *format.Options) (*File, error) {
 // From returns m as a File: one that was opened from memory (format.OpenBytes), a reader or a descriptor,
 // for example. It reports false if m has another format.
 func From(m *format.Model) (*File, bool) {
-	if codec.Own(m) == nil {
+	_, ok := m.Own().(fileFormat)
+	if !ok {
 		return nil, false
 	}
 	return &File{m}, true

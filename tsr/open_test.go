@@ -1,7 +1,6 @@
 package tsr
 
 import (
-	"cmp"
 	"io"
 	"os"
 
@@ -12,12 +11,15 @@ import (
 // The functions of package format, for files of this format.
 
 func openFile(f *os.File, off, size int64, o *format.Options) (*File, error) {
-	return opened(codec.OpenFile(f, off, size, o))
+	return opened(format.OpenFile(f, off, size, o.With(Format{})))
 }
 
-func newWriter(w io.Writer, p *schema.Schema, o *WriteOptions) (*format.Writer, error) {
-	o = cmp.Or(o, &WriteOptions{})
-	return format.With(fileFormat{*o}).NewWriter(w, p, &o.WriteOptions)
+func create(path string, p *schema.Schema, o *format.WriteOptions) (*format.Writer, error) {
+	return format.Create(path, p, o.With(Format{}))
+}
+
+func newWriter(w io.Writer, p *schema.Schema, o *format.WriteOptions) (*format.Writer, error) {
+	return format.NewWriter(w, p, o.With(Format{}))
 }
 
 // opened returns a model that was opened as a File.

@@ -19,7 +19,7 @@ type parser struct {
 }
 
 // Parse implements driver.Driver.
-func (fileFormat) Parse(src driver.Source, x *driver.Index, _ *driver.Options) (*driver.Parsed, error) {
+func (fileFormat) Parse(src driver.Source, x *driver.Index, _ *driver.ParseOptions) (*driver.Parsed, error) {
 	x.Version = "1"
 	x.Grow(1, len(src.Path()), maxRank)
 	p := parser{index: x}
@@ -32,7 +32,7 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, _ *driver.Options) (
 
 // ParseDir implements driver.DirParser. It reads the headers of all .tsr files in a directory, which form one
 // model. It includes dangling links, so that opening them reports the error.
-func (fileFormat) ParseDir(dir driver.Dir, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
+func (fileFormat) ParseDir(dir driver.Dir, x *driver.Index, o *driver.ParseOptions) (*driver.Parsed, error) {
 	entries, err := dir.Entries()
 	if err != nil {
 		return nil, err

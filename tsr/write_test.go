@@ -1,6 +1,7 @@
 package tsr
 
 import (
+	"crypto/ed25519"
 	"errors"
 	"io"
 	"io/fs"
@@ -42,9 +43,9 @@ func TestRefusedPlans(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			dir := tree(t, nil)
 			_, stream := newWriter(io.Discard, c.plan, nil)
-			_, single := Create(dir+"/w.tsr", c.plan, nil)
-			_, many := CreateDir(dir+"/m", c.plan, nil)
-			for how, err := range map[string]error{"NewWriter": stream, "Create": single, "CreateDir": many} {
+			_, single := create(dir+"/w.tsr", c.plan, nil)
+			_, many := create(dir+"/m/", c.plan, nil)
+			for how, err := range map[string]error{"a stream": stream, "a file": single, "a directory": many} {
 				var e *tensor.Error
 				if !errors.As(err, &e) || !errors.Is(err, format.ErrSchema) || !errors.Is(err, c.err) || e.Field != c.field || e.Format != "tsr" {
 					t.Errorf("%s: %v (%+v)", how, err, e)
@@ -63,7 +64,7 @@ func TestAcceptNames(t *testing.T) {
 		data[s] = []byte{1}
 	}
 	dir := tree(t, nil)
-	w, err := CreateDir(dir+"/m", p, &WriteOptions{WriteOptions: format.WriteOptions{AcceptLoss: []string{"name"}}})
+	w, err := create(dir+"/m/", p, &format.WriteOptions{AcceptLoss: []string{"name"}})
 	expect.OK(t, err)
 	finish(t, w, data)
 	contains(t, dir+"/m", "Weight.tsr", "___.tsr", "a_b.tsr", "a_b_2.tsr", "weight_2.tsr", strings.Repeat("é", 120)+".tsr")
@@ -102,7 +103,7 @@ func TestCreatePlace(t *testing.T) {
 	} {
 		t.Run(c.want, func(t *testing.T) {
 			dir := tree(t, map[string][]byte{"dir/": nil, "old.tsr": nil})
-			w, err := Create(dir+"/"+c.path, c.plan, nil)
+			w, err := create(dir+"/"+c.path, c.plan, nil)
 			expect.OK(t, err)
 			finish(t, w, c.data)
 			f, err := Open(filepath.Join(dir, c.want), nil)
@@ -115,7 +116,7 @@ func TestCreatePlace(t *testing.T) {
 	}
 }
 
-func TestCreateDirNames(t *testing.T) {
+func TestDirectoryNames(t *testing.T) {
 	for _, names := range [][]string{
 		{"a/b"}, {"/a"}, {`a\b`}, {"."}, {".."}, {"../a"},
 		{"a\x1b[31mb"}, {"a\nb"}, {"a\u009bb"}, {""}, {"a\x00b"}, {"a\xff"},
@@ -126,7 +127,28 @@ func TestCreateDirNames(t *testing.T) {
 			p.Tensors = append(p.Tensors, tensor.Info{Name: n, DType: tensor.Int8})
 		}
 		dir := tree(t, nil)
-		expect.Refused(t, format.ErrSchema, names)(CreateDir(dir+"/m", p, nil))
+		expect.Refused(t, format.ErrSchema, names)(create(dir+"/m/", p, nil))
 		contains(t, dir)
+	}
+}
+
+// TestOptions checks that options that TSR lacks are refused by name.
+func TestOptions(t *testing.T) {
+	plan := samplePlan(tensor.Int8, tensor.Shape{3})
+	for field, o := range map[string]format.WriteOptions{
+		"Compression":  {Compression: "zstd"},
+		"Level":        {Level: 1},
+		"Key":          {Key: make([]byte, 32)},
+		"Signer":       {Signer: ed25519.NewKeyFromSeed(make([]byte, 32))},
+		"Align":        {Align: 128},
+		"Extended":     {Extended: true},
+		"ExternalFrom": {ExternalFrom: 1},
+		"External":     {External: "data"},
+	} {
+		var e *tensor.Error
+		_, err := newWriter(io.Discard, plan, &o)
+		if !errors.Is(err, format.ErrOption) || !errors.As(err, &e) || e.Field != field {
+			t.Errorf("%v, want ErrOption for %s", err, field)
+		}
 	}
 }

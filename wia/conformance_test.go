@@ -6,10 +6,11 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/formattest"
 	"github.com/weightmap/weightmap/format/schema"
+	"github.com/weightmap/weightmap/tensor"
 )
 
-// with returns a codec that writes with options o.
-func with(o WriteOptions) format.Codec { return format.With(fileFormat{opts: o}) }
+// plainTensors compresses only blocks, if there is a Compression.
+var plainTensors = Format{CompressTensor: func(tensor.Info) Compression { return None }}
 
 // covered returns the ranges that checksums cover: the header and all blocks but
 // the signature block.
@@ -43,24 +44,31 @@ func foreign() []formattest.File {
 func TestConformance(t *testing.T) {
 	full, plan := samplePlan(t), tinyPlan()
 	formattest.Run(t, formattest.Config{
-		Codec: wiaCodec, ZeroCopy: true, Align: alignment, Files: foreign(), MaxAllocs: 40,
+		Format: Format{}, ZeroCopy: true, Align: alignment, Files: foreign(), MaxAllocs: 40,
 		Samples: []formattest.Sample{
 			{Name: "full", Schema: full},
 			{Name: "plain", Schema: plan, Structural: covered},
 			{Name: "empty", Schema: &schema.Schema{}, Structural: covered},
-			{Name: "gzip", Schema: plan, Structural: covered, Codec: with(WriteOptions{Compression: Gzip}), Slack: 1 << 20},
-			{Name: "zstd", Schema: plan, Structural: covered, Codec: with(WriteOptions{Compression: Zstd}), Slack: 4 << 20},
+			{Name: "gzip blocks", Schema: plan, Structural: covered, Slack: 1 << 20,
+				Write: &format.WriteOptions{Compression: "gzip", Format: plainTensors}},
+			{Name: "zstd blocks", Schema: plan, Structural: covered, Slack: 4 << 20,
+				Write: &format.WriteOptions{Compression: "zstd", Format: plainTensors}},
 		},
 	})
 	formattest.Run(t, formattest.Config{
-		Codec: wiaCodec,
+		Format: Format{},
 		Samples: []formattest.Sample{
-			{Name: "full compressed", Schema: full, Codec: with(WriteOptions{Compression: Zstd, CompressTensor: alternate}), Slack: 4 << 20},
-			{Name: "tensors", Schema: plan, Structural: covered, Codec: with(WriteOptions{CompressTensor: alternate}), Slack: 4 << 20},
-			{Name: "encrypted", Schema: plan, Structural: covered, Codec: with(WriteOptions{Key: testKey}), Options: &format.Options{Key: testKey}, Random: true},
-			{Name: "all", Schema: plan, Codec: with(WriteOptions{Compression: Gzip, CompressTensor: alternate, Key: testKey, Signer: rsaSigner}),
-				Options: &format.Options{Key: testKey}, Random: true, Slack: 4 << 20},
-			{Name: "ecdsa", Schema: plan, Structural: covered, Codec: with(WriteOptions{Signer: ecKey})},
+			{Name: "full compressed", Schema: full, Slack: 4 << 20,
+				Write: &format.WriteOptions{Compression: "zstd", Format: Format{CompressTensor: alternate}}},
+			{Name: "gzip", Schema: plan, Structural: covered, Write: &format.WriteOptions{Compression: "gzip"}, Slack: 1 << 20},
+			{Name: "tensors", Schema: plan, Structural: covered, Slack: 4 << 20,
+				Write: &format.WriteOptions{Format: Format{CompressTensor: alternate}}},
+			{Name: "encrypted", Schema: plan, Structural: covered, Write: &format.WriteOptions{Key: testKey},
+				Options: &format.Options{Key: testKey}, Random: true},
+			{Name: "all", Schema: plan, Options: &format.Options{Key: testKey}, Random: true, Slack: 4 << 20,
+				Write: &format.WriteOptions{Compression: "gzip", Key: testKey, Signer: rsaSigner,
+					Format: Format{CompressTensor: alternate}}},
+			{Name: "ecdsa", Schema: plan, Structural: covered, Write: &format.WriteOptions{Signer: ecKey}},
 		},
 	})
 }

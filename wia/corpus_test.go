@@ -20,7 +20,7 @@ import (
 )
 
 func TestCorpus(t *testing.T) {
-	s := corpus.Suite{Codec: wiaCodec, Ext: ".wia"}
+	s := corpus.Suite{Format: Format{}, Ext: ".wia"}
 	for _, m := range malformedCases() {
 		for _, c := range m.files {
 			s.Cases = append(s.Cases, corpus.Case{Name: c.name, Bytes: c.c.bytes(), Err: m.err, Field: c.field, Offset: c.offset})

@@ -172,7 +172,7 @@
 // # Saving external data
 //
 // The external data of a model is in one file. Its name is the file name of the
-// model (or WriteOptions.External), ".wia" unless the name ends in it, a hash of
+// model (or format.WriteOptions.External), ".wia" unless the name ends in it, a hash of
 // the data and of the model that is replaced, and ".data":
 //
 //	m.wia.3f084b51d810557b.data

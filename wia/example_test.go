@@ -7,6 +7,7 @@ package wia_test
 import (
 	"bytes"
 	"context"
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -23,8 +24,8 @@ import (
 	"github.com/weightmap/weightmap/wia"
 )
 
-// model writes a small model with a graph, and opens it.
-func model(o wia.WriteOptions) *wia.File {
+// model writes a small model with a graph, signed if there is a signer, and opens it.
+func model(signer crypto.Signer) *wia.File {
 	plan := &schema.Schema{
 		Metadata: schema.Metadata{{Key: "model_info", Value: json.RawMessage(`{"name":"edge detector"}`)}},
 		Tensors:  []tensor.Info{{Name: "kernel", DType: tensor.Float32, Shape: tensor.Shape{1, 1, 1, 3}}},
@@ -36,7 +37,7 @@ func model(o wia.WriteOptions) *wia.File {
 		},
 	}
 	var out bytes.Buffer
-	w, err := format.NewWriter("wia", &out, plan, &format.WriteOptions{Format: o})
+	w, err := format.NewWriter(&out, plan, &format.WriteOptions{Format: wia.Format{}, Signer: signer})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -57,7 +58,7 @@ func model(o wia.WriteOptions) *wia.File {
 }
 
 func Example() {
-	f := model(wia.WriteOptions{})
+	f := model(nil)
 	defer f.Close()
 	meta, err := f.Metadata()
 	if err != nil {
@@ -99,7 +100,7 @@ func ExampleFile_Verify() {
 		log.Fatal(err)
 	}
 
-	f := model(wia.WriteOptions{Signer: key})
+	f := model(key)
 	defer f.Close()
 	covered, err := f.Verify(context.Background(), &format.VerifyOptions{Trusted: format.TrustKey(trusted)})
 	fmt.Println(f.Signature().Algorithm, covered.Signature(), covered, err)
@@ -116,7 +117,7 @@ func ExampleOpen() {
 	path := filepath.Join(dir, "model.wia")
 	plan := &schema.Schema{Metadata: schema.Metadata{{Key: "ir_version", Value: 8}}}
 	key := make([]byte, 32) // from a key store
-	w, err := wia.Create(path, plan, &wia.WriteOptions{Key: key, Compression: wia.Zstd})
+	w, err := format.Create(path, plan, &format.WriteOptions{Key: key, Compression: "zstd"})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -135,7 +136,7 @@ func ExampleOpen() {
 
 // What a model says about its parts in words; this one says nothing.
 func ExampleFile_Docs() {
-	f := model(wia.WriteOptions{})
+	f := model(nil)
 	defer f.Close()
 	docs, err := f.Docs()
 	if err != nil {

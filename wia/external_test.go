@@ -82,14 +82,17 @@ func TestExternalWriterRefuses(t *testing.T) {
 	p := &schema.Schema{Tensors: []tensor.Info{{Name: "w", DType: tensor.Uint8, Shape: tensor.Shape{4}}}}
 	dir := t.TempDir()
 	for _, location := range []string{"../up", "/abs", "dir/", `back\slash`, "\xff"} {
-		expect.Refused(t, format.ErrSchema, location)(Create(filepath.Join(dir, "m.wia"), p, &WriteOptions{ExternalFrom: 1, External: location}))
+		o := &format.WriteOptions{ExternalFrom: 1, External: location}
+		expect.Refused(t, format.ErrSchema, location)(format.Create(filepath.Join(dir, "m.wia"), p, o))
 	}
-	expect.Refused(t, format.ErrSchema, "a model by the name of its data")(Create(filepath.Join(dir, "m.wia.0123456789abcdef.data"), p, &WriteOptions{ExternalFrom: 1, External: "m"}))
-	if _, err := newWriter(&bytes.Buffer{}, p, &WriteOptions{ExternalFrom: 1}); !errors.Is(err, format.ErrSchema) || !errors.Is(err, format.ErrUnsupported) || errors.Is(err, format.ErrLimit) {
+	o := &format.WriteOptions{Format: Format{}, ExternalFrom: 1, External: "m"}
+	path := filepath.Join(dir, "m.wia.0123456789abcdef.data")
+	expect.Refused(t, format.ErrSchema, "a model by the name of its data")(format.Create(path, p, o))
+	if _, err := newWriter(&bytes.Buffer{}, p, &format.WriteOptions{ExternalFrom: 1}); !errors.Is(err, format.ErrSchema) || !errors.Is(err, format.ErrUnsupported) || errors.Is(err, format.ErrLimit) {
 		t.Errorf("a stream: %v", err)
 	}
 	// An aborted writer leaves nothing behind.
-	w, err := Create(filepath.Join(dir, "m.wia"), p, &WriteOptions{ExternalFrom: 1})
+	w, err := format.Create(filepath.Join(dir, "m.wia"), p, &format.WriteOptions{ExternalFrom: 1})
 	expect.OK(t, err)
 	expect.OK(t, w.WriteTensor("w", bytes.NewReader([]byte("abcd"))))
 	w.Abort()

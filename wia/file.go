@@ -33,17 +33,17 @@ type File struct {
 // work. Errors are of type *tensor.Error, with the path of the field, such as
 // "graph.nodes[3].attributes[1].t.dims", and its offset in the file.
 func Open(path string, o *format.Options) (*File, error) {
-	m, err := wiaCodec.Open(path, o)
+	m, err := format.Open(path, o.With(Format{}))
 	if err != nil {
 		return nil, err
 	}
-	return &File{m, wiaCodec.Own(m).(*parsed)}, nil
+	return &File{m, m.Own().(*parsed)}, nil
 }
 
 // From returns m as a File: one that was opened from memory (format.OpenBytes), a reader or a descriptor,
 // for example. It reports false if m has another format.
 func From(m *format.Model) (*File, bool) {
-	f, ok := wiaCodec.Own(m).(*parsed)
+	f, ok := m.Own().(*parsed)
 	if !ok {
 		return nil, false
 	}

@@ -36,8 +36,7 @@ func rewritten(t *testing.T, f *File) {
 		return
 	}
 	var out bytes.Buffer
-	o := &WriteOptions{}
-	o.Spool = format.SpoolMemory
+	o := &format.WriteOptions{Spool: format.SpoolMemory}
 	expect.OK(t, rewriteTo(&out, f, o))
 	g, err := openBytes(out.Bytes(), nil)
 	expect.OK(t, err)
@@ -67,8 +66,8 @@ func seeds() []container {
 
 func FuzzContainer(f *testing.F) {
 	corpus.Seed(f)
-	f.Add(writeSample(f, tinyPlan(), &WriteOptions{Key: testKey}))
-	f.Add(writeSample(f, tinyPlan(), &WriteOptions{Compression: Zstd, CompressTensor: alternate, Signer: ecKey}))
+	f.Add(writeSample(f, tinyPlan(), &format.WriteOptions{Key: testKey}))
+	f.Add(writeSample(f, tinyPlan(), &format.WriteOptions{Compression: "zstd", Signer: ecKey, Format: Format{CompressTensor: alternate}}))
 	f.Fuzz(exercise)
 }
 

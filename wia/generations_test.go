@@ -2,6 +2,7 @@ package wia
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io/fs"
 	"os"
@@ -22,11 +23,11 @@ import (
 var errAny = errors.New("any")
 
 // saveModel writes a model of one external tensor and returns the name of its data.
-func saveModel(t *testing.T, path, data string, o *WriteOptions) string {
+func saveModel(t *testing.T, path, data string, o *format.WriteOptions) string {
 	t.Helper()
 	expect.OK(t, trySave(path, data, o))
 	testhost.RoundTimes(t, filepath.Dir(path))
-	f, err := Open(path, &format.Options{Key: o.Key})
+	f, err := Open(path, &format.Options{Key: testKey})
 	expect.OK(t, err)
 	defer f.Close()
 	expect.OK(t, verify(f))
@@ -48,11 +49,12 @@ func holds(t *testing.T, f *File, data string) {
 	}
 }
 
-func trySave(path, data string, o *WriteOptions) error {
+func trySave(path, data string, o *format.WriteOptions) error {
 	p := &schema.Schema{Tensors: []tensor.Info{{Name: "w", DType: tensor.Uint8, Shape: tensor.Shape{int64(len(data))}}}}
-	own := *o
-	own.ExternalFrom, own.Time = 1, time.Unix(1_700_000_000, 0)
-	w, err := Create(path, p, &own)
+	own := *cmp.Or(o, new(format.WriteOptions))
+	own.ExternalFrom = 1
+	own.Time = time.Unix(1_700_000_000, 0)
+	w, err := format.Create(path, p, &own)
 	if err != nil {
 		return err
 	}
@@ -79,7 +81,9 @@ func TestGenerations(t *testing.T) {
 			expect.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 		}
 	}
-	other := func(t *testing.T, dir, _ string) { saveModel(t, filepath.Join(dir, "n.wia"), "other", &WriteOptions{}) }
+	other := func(t *testing.T, dir, _ string) {
+		saveModel(t, filepath.Join(dir, "n.wia"), "other", nil)
+	}
 	const temporary = ".n.wia.0123456789ab.tmp"
 	tests := []struct {
 		name string
@@ -102,7 +106,7 @@ func TestGenerations(t *testing.T) {
 		{"a model that cannot be read", put("n.wia", "1AIW and nothing more"), false},
 		{"one of no such name", put("broken", "1AIW and nothing more"), false},
 		{"an encrypted model", func(t *testing.T, dir, _ string) {
-			saveModel(t, filepath.Join(dir, "n.wia"), "secret", &WriteOptions{Key: testKey})
+			saveModel(t, filepath.Join(dir, "n.wia"), "secret", &format.WriteOptions{Key: testKey})
 		}, false},
 		{"another writer", put(temporary, ""), true},
 		{"killed writer", func(t *testing.T, dir, _ string) {
@@ -115,14 +119,14 @@ func TestGenerations(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
 			path := filepath.Join(dir, "m.wia")
-			old := saveModel(t, path, "old data", &WriteOptions{})
+			old := saveModel(t, path, "old data", nil)
 			tt.prep(t, dir, old)
 			for _, name := range []string{"m.wia.data", "n.wia.0123456789abcdef.data", "m.wia.0123456789abcdef.data.bak", "m.wia.0123456789ABCDE0.data", "m.wia.0123456789abcde.data", "m.onnx.0123456789abcdef.data"} {
 				put(name, "mine")(t, dir, "")
 			}
 			expect.OK(t, os.Mkdir(filepath.Join(dir, "m.wia.0123456789abcdef.data"), 0o755))
 			before := namesIn(t, dir)
-			fresh := saveModel(t, path, "new data", &WriteOptions{})
+			fresh := saveModel(t, path, "new data", nil)
 			want := append(before, fresh)
 			if tt.gone {
 				want = slices.DeleteFunc(want, func(n string) bool { return n == old })
@@ -136,7 +140,7 @@ func TestGenerations(t *testing.T) {
 // TestGenerationsBelow checks data in a subdirectory, under the caller's name.
 func TestGenerationsBelow(t *testing.T) {
 	dir := t.TempDir()
-	o := &WriteOptions{External: "./weights//all.bin"}
+	o := &format.WriteOptions{External: "./weights//all.bin"}
 	saveModel(t, filepath.Join(dir, "m.wia"), "old", o)
 	name := saveModel(t, filepath.Join(dir, "m.wia"), "new", o)
 	shared := saveModel(t, filepath.Join(dir, "n.wia"), "another", o)
@@ -152,7 +156,9 @@ func TestGenerationsBelow(t *testing.T) {
 // that other data is never replaced.
 func TestGenerationSame(t *testing.T) {
 	dir, other, taken := t.TempDir(), t.TempDir(), t.TempDir()
-	save := func(dir string) string { return saveModel(t, filepath.Join(dir, "m.wia"), "data", &WriteOptions{}) }
+	save := func(dir string) string {
+		return saveModel(t, filepath.Join(dir, "m.wia"), "data", nil)
+	}
 	seen := map[string]bool{}
 	for range 4 {
 		name := save(dir)
@@ -177,7 +183,7 @@ func TestGenerationSame(t *testing.T) {
 func TestGenerationFails(t *testing.T) {
 	dir := testhost.TempDir(t)
 	path := filepath.Join(dir, "m.wia")
-	name := saveModel(t, path, "data", &WriteOptions{})
+	name := saveModel(t, path, "data", nil)
 	defer disk.SetHook(nil)
 	disk.SetHook(func(c disk.Call) error {
 		if c.Name == "rename" && c.Path == path {
@@ -185,7 +191,7 @@ func TestGenerationFails(t *testing.T) {
 		}
 		return nil
 	})
-	expect.Refused(t, errAny)(nil, trySave(path, "data", &WriteOptions{}))
+	expect.Refused(t, errAny)(nil, trySave(path, "data", nil))
 	expect.Equal(t, []string{"m.wia", name}, namesIn(t, dir))
 }
 
@@ -196,12 +202,12 @@ func TestGenerationInside(t *testing.T) {
 		dir := t.TempDir()
 		path := filepath.Join(dir, "m.wia")
 		want := []string{"m.wia"}
-		name := saveModel(t, path, "data", &WriteOptions{})
+		name := saveModel(t, path, "data", nil)
 		if isShared {
 			expect.OK(t, os.WriteFile(filepath.Join(dir, "n.wia"), expect.Read(t, path), 0o644))
 			want = []string{"m.wia", name, "n.wia"}
 		}
-		w, err := Create(path, &schema.Schema{}, nil)
+		w, err := format.Create(path, &schema.Schema{}, nil)
 		expect.OK(t, err)
 		expect.OK(t, w.Close())
 		expect.Equal(t, want, namesIn(t, dir))
@@ -213,7 +219,7 @@ func TestGenerationInside(t *testing.T) {
 func TestGenerationNotDurable(t *testing.T) {
 	dir := testhost.TempDir(t)
 	path := filepath.Join(dir, "m.wia")
-	old := saveModel(t, path, "old", &WriteOptions{})
+	old := saveModel(t, path, "old", nil)
 	defer disk.SetHook(nil)
 	renamed := false
 	disk.SetHook(func(c disk.Call) error {
@@ -223,7 +229,7 @@ func TestGenerationNotDurable(t *testing.T) {
 		}
 		return nil
 	})
-	if err := trySave(path, "new", &WriteOptions{}); !errors.Is(err, format.ErrNotDurable) || !errors.Is(err, errAny) {
+	if err := trySave(path, "new", nil); !errors.Is(err, format.ErrNotDurable) || !errors.Is(err, errAny) {
 		t.Errorf("%v, want ErrNotDurable", err)
 	}
 	disk.SetHook(nil)
@@ -236,6 +242,6 @@ func TestGenerationNotDurable(t *testing.T) {
 		expect.OK(t, os.Chtimes(filepath.Join(dir, name), past, past))
 	}
 	disk.ForgetSwept()
-	fresh := saveModel(t, path, "new", &WriteOptions{})
+	fresh := saveModel(t, path, "new", nil)
 	expect.Equal(t, []string{"m.wia", fresh}, namesIn(t, dir))
 }

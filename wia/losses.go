@@ -7,20 +7,15 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/schema"
-	"github.com/weightmap/weightmap/internal/codec"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 	"github.com/weightmap/weightmap/tensor"
 )
 
 // Losses implements driver.Writer.
-func (d fileFormat) Losses(p *schema.Schema, _ *driver.WriteOptions, l *schema.LossList) error {
-	err := d.opts.Compression.check()
+func (d fileFormat) Losses(p *schema.Schema, o *driver.LayoutOptions, l *schema.LossList) error {
+	_, err := d.settings(o)
 	if err != nil {
-		return refusal("compression", err)
-	}
-	_, err = codec.CheckLevel(d.opts.Level)
-	if err != nil {
-		return refusal("level", err)
+		return err
 	}
 	from := originalOf(p, l)
 	l.DTypes(p, "WIA", dtypes[1:])

@@ -17,7 +17,7 @@ import (
 )
 
 // planned writes a copy of odd after change has changed its schema.
-func planned(t *testing.T, change func(*schema.Schema), o *WriteOptions) (*File, error) {
+func planned(t *testing.T, change func(*schema.Schema), o *format.WriteOptions) (*File, error) {
 	t.Helper()
 	f := mustOpen(t, odd().bytes(), nil)
 	p, err := f.Schema()
@@ -37,7 +37,7 @@ func planned(t *testing.T, change func(*schema.Schema), o *WriteOptions) (*File,
 // tensors, or are listed as losses.
 func TestPlanFollows(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "m.wia")
-	_, err := convert.Model(mustOpen(t, odd().bytes(), nil).Model, path, &convert.Options{Rename: strings.NewReplacer("w", "new").Replace})
+	_, err := convert.Model(t.Context(), mustOpen(t, odd().bytes(), nil).Model, path, &convert.Options{Rename: strings.NewReplacer("w", "new").Replace})
 	expect.OK(t, err)
 	g, err := Open(path, nil)
 	expect.OK(t, err)
@@ -53,12 +53,12 @@ func TestPlanFollows(t *testing.T) {
 
 	// A graph that has changed is written without what only the old message holds.
 	other := func(p *schema.Schema) { p.Graph.Nodes[0].Op = "Other" }
-	_, err = planned(t, other, &WriteOptions{WriteOptions: format.WriteOptions{AcceptLoss: []string{"attribute", "value", "label"}}})
+	_, err = planned(t, other, &format.WriteOptions{AcceptLoss: []string{"attribute", "value", "label"}})
 	var refused *schema.LossError
 	if !errors.As(err, &refused) || !slices.ContainsFunc(refused.Losses, func(l schema.Loss) bool { return l.Item() == "native:doc_string" }) {
 		t.Fatal(err)
 	}
-	f, err := planned(t, other, &WriteOptions{WriteOptions: format.WriteOptions{AcceptLoss: schema.AcceptableLosses()}})
+	f, err := planned(t, other, &format.WriteOptions{AcceptLoss: schema.AcceptableLosses()})
 	expect.OK(t, err)
 	if m := recordOf(t, f, "w"); !bytes.Contains(m, st(1, "doc")) {
 		t.Error(m)

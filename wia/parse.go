@@ -40,7 +40,7 @@ type parser struct {
 }
 
 // Parse implements driver.Driver. It reads the blocks, each after those it depends on.
-func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
+func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.ParseOptions) (*driver.Parsed, error) {
 	p := &parser{parsed: &parsed{src: src, index: x, memory: o.Memory}, head: newHead()}
 	err := p.hdr.parse(src)
 	if err != nil {

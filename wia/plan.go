@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/external"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
@@ -37,15 +36,15 @@ type item struct {
 // plan checks the options and the schema, and builds all that needs no tensor data.
 func (w *encoder) plan(p *schema.Schema) error {
 	o := w.o
-	w.hdr.compression, w.hdr.blocks[headerBlock].size = o.Compression, headerSize
+	w.hdr.compression, w.hdr.blocks[headerBlock].size = o.compression, headerSize
 	var key, signer error
-	if o.Key != nil {
+	if o.common.Key != nil {
 		w.hdr.encryption = 1
-		w.cipher, key = seal.New(o.Key)
+		w.cipher, key = seal.New(o.common.Key)
 	}
 	w.from = originalOf(p, &schema.LossList{}) // Losses listed what is lost
-	w.sign.unknown, w.sign.signer.Timestamp = w.from.signature, driver.SignatureTime(w.common)
-	w.hdr.blocks[signatureBlock].size, signer = w.sign.prepare(o.Signer)
+	w.sign.unknown, w.sign.signer.Timestamp = w.from.signature, o.common.Signed()
+	w.hdr.blocks[signatureBlock].size, signer = w.sign.prepare(o.common.Signer)
 	err := cmp.Or(
 		refusal("key", key),
 		refusal("signer", signer),
@@ -83,20 +82,22 @@ func refusal(field string, err error) error {
 func (w *encoder) planTensors(p *schema.Schema) (err error) {
 	w.fixed = true
 	var noExternal error
-	w.ext, noExternal = external.New(formatName, w.o.External, w.common.Path, w.files)
+	w.ext, noExternal = external.New(formatName, w.o.common.External, w.o.common.Path, w.files)
 	w.items = make([]item, len(p.Tensors))
+	from := w.o.common.ExternalFrom
 	for i := range p.Tensors {
 		info, it, r := &p.Tensors[i], &w.items[i], w.from.tensors[p.Tensors[i].Name]
 		it.size, it.around = info.Size, r.compressed
 		it.fields = append(putHead(make([]byte, 0, len(info.Name)+8*len(info.Shape)+8), info), r.fields(info)...)
-		if it.external = w.o.ExternalFrom > 0 && info.Size >= w.o.ExternalFrom; it.external {
+		it.external = from > 0 && info.Size >= from
+		if it.external {
 			if noExternal != nil {
 				return refusal("external data", noExternal)
 			}
 			it.at = external.Reserve(w.ext, info.Size, alignment)
 			it.around = r.external
-		} else if w.o.CompressTensor != nil {
-			it.codec = w.o.CompressTensor(*info)
+		} else {
+			it.codec = w.o.ofTensor(*info)
 			if err = it.codec.check(); err != nil {
 				return refusal(fmt.Sprintf("tensor %q", info.Name), err)
 			}
@@ -112,7 +113,7 @@ func (w *encoder) planTensors(p *schema.Schema) (err error) {
 // files lists the files of the model at path. If it
 // is encrypted, it opens only with the key of the model being written.
 func (w *encoder) files(path string) ([]string, error) {
-	return external.FilesOf(wiaCodec.Open(path, &format.Options{Key: w.o.Key}))
+	return external.FilesOf(format.Open(path, &format.Options{Format: Format{}, Key: w.o.common.Key}))
 }
 
 // putHead appends the name, dims and dtype fields of a Tensor message.
@@ -190,8 +191,8 @@ func (w *encoder) graphBlock(p *schema.Schema) (_ []byte, err error) {
 
 // store compresses and encrypts a whole block, which follows the one before it.
 func (w *encoder) store(b block, payload []byte) (err error) {
-	if z := codecs[w.o.Compression]; z != nil {
-		if payload, err = z.Compress(payload, w.o.Level); err != nil {
+	if z := codecs[w.o.compression]; z != nil {
+		if payload, err = z.Compress(payload, w.o.common.Level); err != nil {
 			return refusal("compression", err)
 		}
 	}

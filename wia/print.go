@@ -6,16 +6,16 @@ import (
 	"github.com/weightmap/weightmap/internal/oneline"
 )
 
-// String describes the options without keys, on one line.
-func (o WriteOptions) String() string {
-	return oneline.Struct("WriteOptions", "WriteOptions", o.WriteOptions, "Compression", uint8(o.Compression), "CompressTensor", o.CompressTensor != nil, "Level", o.Level, "ExternalFrom", o.ExternalFrom, "External", o.External, "Key", oneline.Secret(o.Key != nil), "Signer", oneline.Secret(o.Signer != nil))
+// String describes the options, on one line.
+func (f Format) String() string {
+	return oneline.Struct("Format", "CompressTensor", f.CompressTensor != nil)
 }
 
 // GoString implements fmt.GoStringer like String.
-func (o WriteOptions) GoString() string { return o.String() }
+func (f Format) GoString() string { return f.String() }
 
 // LogValue implements slog.LogValuer like String.
-func (o WriteOptions) LogValue() slog.Value { return slog.StringValue(o.String()) }
+func (f Format) LogValue() slog.Value { return slog.StringValue(f.String()) }
 
 // String describes the part and how much is said of it, on one line.
 func (d Doc) String() string {

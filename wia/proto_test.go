@@ -119,10 +119,10 @@ func TestTablesMatchSchema(t *testing.T) {
 // TestProtobufReads decodes every block we write with the protobuf runtime.
 func TestProtobufReads(t *testing.T) {
 	d := protoSchema(t)
-	for name, o := range map[string]*WriteOptions{
+	for name, o := range map[string]*format.WriteOptions{
 		"plain":     nil,
-		"tensors":   {CompressTensor: alternate},
-		"encrypted": {Key: testKey, Compression: Gzip},
+		"tensors":   {Format: Format{CompressTensor: alternate}},
+		"encrypted": {Key: testKey, Compression: "gzip"},
 		"signed":    {Signer: rsaSigner},
 	} {
 		t.Run(name, func(t *testing.T) {

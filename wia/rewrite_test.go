@@ -11,7 +11,6 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/expect"
-	"github.com/weightmap/weightmap/tensor"
 	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/dynamicpb"
 )
@@ -55,8 +54,11 @@ func odd() container {
 // survive a read-write cycle.
 func TestRewriteKeepsAll(t *testing.T) {
 	f := mustOpen(t, odd().bytes(), nil)
-	for name, o := range map[string]*WriteOptions{
-		"plain": nil, "compressed": {Compression: Zstd, CompressTensor: alternate}, "encrypted": {Key: testKey}, "signed": {Signer: ecKey},
+	for name, o := range map[string]*format.WriteOptions{
+		"plain":      nil,
+		"compressed": {Compression: "zstd", Format: Format{CompressTensor: alternate}},
+		"encrypted":  {Key: testKey},
+		"signed":     {Signer: ecKey},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
@@ -97,17 +99,17 @@ func TestRewriteKeepsAround(t *testing.T) {
 	expect.OK(t, os.WriteFile(filepath.Join(dir, "x.bin"), four, 0o666))
 	for name, tt := range map[string]struct {
 		record []byte
-		o      WriteOptions
+		o      format.WriteOptions
 	}{
-		"compressed": {by(2, by(1, decl("z", 8, 4)), vi(2, 1), by(3, gz(four)), vi(4, 4), around), WriteOptions{CompressTensor: func(tensor.Info) Compression { return Zstd }}},
-		"external":   {by(1, decl("z", 8, 4), by(5, st(1, "x.bin"), vi(3, 4), around)), WriteOptions{ExternalFrom: 1}},
+		"compressed": {by(2, by(1, decl("z", 8, 4)), vi(2, 1), by(3, gz(four)), vi(4, 4), around), format.WriteOptions{Compression: "zstd"}},
+		"external":   {by(1, decl("z", 8, 4), by(5, st(1, "x.bin"), vi(3, 4), around)), format.WriteOptions{ExternalFrom: 1}},
 	} {
 		f := mustOpen(t, container{tensor: tt.record}.bytes(), &format.Options{Dir: dir})
-		for kept, o := range map[bool]*WriteOptions{true: &tt.o, false: {}} {
+		for kept, o := range map[bool]*format.WriteOptions{true: &tt.o, false: {}} {
 			path := filepath.Join(dir, fmt.Sprint(name, kept)+".wia")
 			p, err := f.Schema()
 			expect.OK(t, err)
-			w, err := Create(path, p, o)
+			w, err := format.Create(path, p, o)
 			expect.OK(t, err)
 			expect.OK(t, w.WriteModel(f.Model))
 			expect.OK(t, w.Close())
@@ -162,7 +164,7 @@ func sameGraph(t *testing.T, a, b *File) {
 }
 
 // rewriteTo copies a file to w, with other options.
-func rewriteTo(w io.Writer, f *File, o *WriteOptions) error {
+func rewriteTo(w io.Writer, f *File, o *format.WriteOptions) error {
 	p, err := f.Schema()
 	if err != nil {
 		return err

@@ -59,10 +59,10 @@ func samplePlan(t testing.TB) *schema.Schema {
 func alternate(info tensor.Info) Compression { return Compression(len(info.Name) % 3) }
 
 // writeSample writes a schema with the data of formattest.Fill and returns the file.
-func writeSample(t testing.TB, p *schema.Schema, o *WriteOptions) []byte {
+func writeSample(t testing.TB, p *schema.Schema, o *format.WriteOptions) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	own := *cmp.Or(o, &WriteOptions{})
+	own := *cmp.Or(o, new(format.WriteOptions))
 	own.Spool, own.Time = format.SpoolMemory, time.Unix(1700000000, 0)
 	w, err := newWriter(&out, p, &own)
 	expect.OK(t, err)

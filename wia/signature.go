@@ -120,13 +120,13 @@ func (f *parsed) checkSignature(v driver.Verification) error {
 	switch {
 	case g == nil: // checkDemand refuses it
 	case trusted == nil && g.signed:
-		v.Signed(driver.SignatureUnknown)
+		v.Signed(false)
 		return f.checkClaim()
 	case trusted != nil:
 		if err := g.check(trusted); err != nil {
 			return wire.Errorf(formatName, "signature", f.hdr.blocks[signatureBlock].off, format.ErrSignature, "%v", err)
 		}
-		v.Signed(driver.SignatureTrusted)
+		v.Signed(true)
 	}
 	return nil
 }
@@ -194,7 +194,7 @@ func algorithmOf(public crypto.PublicKey) string {
 }
 
 // PrivateKey parses a PKCS #8 private key in PEM form, as made by "openssl
-// genpkey", for WriteOptions.Signer.
+// genpkey", for format.WriteOptions.Signer.
 func PrivateKey(pem []byte) (crypto.Signer, error) { return keys.ParsePrivate(pem) }
 
 // PublicKey parses a PKIX public key in PEM form, for format.TrustKey.

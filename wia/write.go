@@ -1,7 +1,6 @@
 package wia
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"hash"
@@ -9,7 +8,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/seal"
@@ -17,20 +15,17 @@ import (
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
-// Create starts writing a model to path. It writes a temporary file, which
-// replaces an old file on Close. Nil options work. [format.NewWriter], with these options as Format,
-// streams unless tensors are compressed, since sizes precede the data (see Spool).
-func Create(path string, p *schema.Schema, o *WriteOptions) (*format.Writer, error) {
-	o = cmp.Or(o, &WriteOptions{})
-	return format.With(fileFormat{*o}).Create(path, p, &o.WriteOptions)
-}
-
 // Layout implements driver.Writer. The offset of a tensor depends on the
 // compressed sizes of the tensors before it. An encrypted tensor block is
 // assembled in memory.
-func (d fileFormat) Layout(p *schema.Schema, o *driver.WriteOptions) (*driver.Layout, error) {
-	w := &encoder{o: &d.opts, common: o}
-	if err := w.plan(p); err != nil {
+func (d fileFormat) Layout(p *schema.Schema, o *driver.LayoutOptions) (*driver.Layout, error) {
+	c, err := d.settings(o)
+	if err != nil {
+		return nil, err
+	}
+	w := &encoder{o: c}
+	err = w.plan(p)
+	if err != nil {
 		return nil, err
 	}
 	l := &driver.Layout{Streams: w.fixed || w.cipher != nil, Ordered: !w.fixed, Secret: w.cipher != nil, Encode: w.start}
@@ -40,8 +35,7 @@ func (d fileFormat) Layout(p *schema.Schema, o *driver.WriteOptions) (*driver.La
 
 // encoder writes one file.
 type encoder struct {
-	o      *WriteOptions
-	common *driver.WriteOptions
+	o      *settings
 	t      driver.Target
 	hdr    header
 	stored [tensorBlock][]byte // the blocks before it
@@ -116,7 +110,7 @@ func (w *encoder) Tensor(i int, in driver.Input) error {
 func (w *encoder) compress(it *item, in driver.Input) error {
 	from := w.pos + int64(len(w.record(it, 0, math.MaxInt64)))
 	to := io.NewOffsetWriter(w.block.t, w.block.base+from)
-	z, err := codecs[it.codec].NewWriter(to, w.o.Level, it.size)
+	z, err := codecs[it.codec].NewWriter(to, w.o.common.Level, it.size)
 	if err == nil {
 		if _, err = io.Copy(z, in); err == nil {
 			err = z.Close()
@@ -128,7 +122,7 @@ func (w *encoder) compress(it *item, in driver.Input) error {
 	stored, _ := to.Seek(0, io.SeekCurrent)
 	prefix, off := w.record(it, 0, stored), w.pos
 	w.pos += int64(len(prefix)) + stored
-	return w.block.record(prefix, off, w.block.written(w.common.Context, from, stored))
+	return w.block.record(prefix, off, w.block.written(w.o.common.Context, from, stored))
 }
 
 // Finish implements driver.Encoder. Only now the location of external data is known, in the records that refer to it.
@@ -161,7 +155,7 @@ func (w *encoder) Finish() error {
 	case !w.fixed:
 		b.err = w.writeFront(size)
 	}
-	sum, err := b.sum(w.common.Context, size)
+	sum, err := b.sum(w.o.common.Context, size)
 	if err != nil {
 		return err
 	}
@@ -171,7 +165,7 @@ func (w *encoder) Finish() error {
 		w.sign.sums[b] = sum[:]
 	}
 	s := w.hdr.blocks[signatureBlock]
-	signature, err := w.sign.sign(w.o.Signer, s.size)
+	signature, err := w.sign.sign(w.o.common.Signer, s.size)
 	if err != nil {
 		return err
 	}

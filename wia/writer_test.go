@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"testing"
 
@@ -60,18 +61,17 @@ func TestWriterRefuses(t *testing.T) {
 	}
 	wide, err := tensor.FromBytes("", tensor.Float64, tensor.Shape{1}, make([]byte, 8))
 	expect.OK(t, err)
+	seven := Format{CompressTensor: func(tensor.Info) Compression { return 7 }}
 	tests := []struct {
 		name string
 		p    *schema.Schema
-		o    *WriteOptions
+		o    *format.WriteOptions
 		want error
 	}{
 		{"float64", &schema.Schema{Tensors: one(tensor.Float64)}, nil, format.ErrUnsupported},
 		{"metadata", &schema.Schema{Metadata: schema.Metadata{{Key: "a"}, {Key: "a"}}}, nil, tensor.ErrCorrupt},
 		{"lone surrogate", &schema.Schema{Metadata: schema.Metadata{{Key: "a", Value: json.RawMessage(`"\ud800"`)}}}, nil, tensor.ErrCorrupt},
-		{"compression", nil, &WriteOptions{Compression: 3}, format.ErrUnsupported},
-		{"tensor compression", &schema.Schema{Tensors: one(tensor.Float32)}, &WriteOptions{CompressTensor: func(tensor.Info) Compression { return 7 }}, format.ErrUnsupported},
-		{"level", nil, &WriteOptions{Compression: Gzip, Level: 99}, nil},
+		{"tensor compression", &schema.Schema{Tensors: one(tensor.Float32)}, &format.WriteOptions{Format: seven}, format.ErrUnsupported},
 		{"value of float64", graph(schema.Graph{Inputs: []schema.ValueInfo{{Name: "x", DType: tensor.Float64}}}), nil, format.ErrUnsupported},
 		{"inputs repeat", graph(schema.Graph{Inputs: []schema.ValueInfo{{Name: "x"}, {Name: "x"}}}), nil, tensor.ErrCorrupt},
 		{"attributes repeat", graph(schema.Graph{Nodes: []schema.Node{{Attributes: make([]schema.Attribute, 2)}}}), nil, tensor.ErrCorrupt},
@@ -87,8 +87,67 @@ func TestWriterRefuses(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := newWriter(&bytes.Buffer{}, tt.p, tt.o)
-			if !errors.Is(err, format.ErrSchema) || tt.want != nil && !errors.Is(err, tt.want) {
+			if !errors.Is(err, format.ErrSchema) || !errors.Is(err, tt.want) {
 				t.Errorf("NewWriter: %v, want %v", err, tt.want)
+			}
+		})
+	}
+}
+
+// TestOptions checks that options that WIA lacks are refused by name.
+func TestOptions(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		o     format.WriteOptions
+		field string // "" for options that are accepted
+	}{
+		{"another compression", format.WriteOptions{Compression: "brotli"}, "Compression"},
+		{"a level for CompressTensor", format.WriteOptions{Level: 3, Format: Format{CompressTensor: alternate}}, "Level"},
+		{"level 99", format.WriteOptions{Compression: "gzip", Level: 99}, "Level"},
+		{"the alignment that it has", format.WriteOptions{Align: 16}, ""},
+		{"more alignment", format.WriteOptions{Align: 4096}, "Align"},
+		{"extensions", format.WriteOptions{Extended: true}, "Extended"},
+		{"negative size", format.WriteOptions{ExternalFrom: -1}, "ExternalFrom"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w, err := newWriter(io.Discard, &schema.Schema{}, &tt.o)
+			if tt.field == "" {
+				expect.OK(t, err)
+				w.Abort()
+				return
+			}
+			var e *tensor.Error
+			if !errors.Is(err, format.ErrOption) || !errors.As(err, &e) || e.Field != tt.field || e.Format != "wia" {
+				t.Errorf("%v, want ErrOption for %s", err, tt.field)
+			}
+		})
+	}
+}
+
+// TestCompressionOfTensors checks that Compression is that of the blocks and of tensors, unless CompressTensor
+// chooses another for them.
+func TestCompressionOfTensors(t *testing.T) {
+	only := func(c Compression) Format { return Format{CompressTensor: func(tensor.Info) Compression { return c }} }
+	for _, tt := range []struct {
+		name    string
+		o       format.WriteOptions
+		blocks  Compression
+		tensors string
+	}{
+		{"nothing", format.WriteOptions{}, None, ""},
+		{"all", format.WriteOptions{Compression: "gzip"}, Gzip, "gzip"},
+		{"only blocks", format.WriteOptions{Compression: "zstd", Format: plainTensors}, Zstd, ""},
+		{"only tensors", format.WriteOptions{Format: only(Gzip)}, None, "gzip"},
+		{"tensors otherwise", format.WriteOptions{Compression: "gzip", Format: only(Zstd)}, Gzip, "zstd"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := mustOpen(t, writeSample(t, tinyPlan(), &tt.o), nil)
+			expect.OK(t, verify(f))
+			expect.Equal(t, tt.blocks, f.Compression())
+			for name, v := range f.Tensors() {
+				if got := v.Info().Compression; got != tt.tensors {
+					t.Errorf("%s: %q, want %q", name, got, tt.tensors)
+				}
 			}
 		})
 	}
@@ -124,7 +183,7 @@ func TestConvertedAttributes(t *testing.T) {
 		items = append(items, l.Item())
 	}
 	expect.Equal(t, []string{"conversion:nodes[0].0", "conversion:nodes[0].1", "conversion:nodes[0].6"}, items)
-	f := mustOpen(t, writeSample(t, p, &WriteOptions{WriteOptions: format.WriteOptions{AcceptLoss: []string{"conversion"}}}), nil)
+	f := mustOpen(t, writeSample(t, p, &format.WriteOptions{AcceptLoss: []string{"conversion"}}), nil)
 	g, err := f.Graph()
 	expect.OK(t, err)
 	for i, v := range values {

@@ -32,7 +32,7 @@ func model(t *testing.T, name string, n int, first byte) []byte {
 		plan.Tensors = append(plan.Tensors, tensor.Info{Name: fmt.Sprint(i + 1), DType: tensor.Float32, Shape: tensor.Shape{int64(n) / 4}})
 	}
 	var out bytes.Buffer
-	w, err := format.NewWriter(name, &out, plan, nil)
+	w, err := format.NewWriter(&out, plan, &format.WriteOptions{Format: expect.Must(format.ByName(name))})
 	expect.OK(t, err)
 	for i, info := range plan.Tensors {
 		expect.OK(t, w.WriteTensor(info.Name, bytes.NewReader(data(n, first+byte(i)))))

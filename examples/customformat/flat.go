@@ -37,10 +37,16 @@ var le = binary.LittleEndian
 // dtypes maps codes to element types.
 var dtypes = []tensor.DType{tensor.Float32, tensor.Float16, tensor.BFloat16, tensor.Int8, tensor.Int32, tensor.Uint8}
 
-func init() { format.Register(Driver{}) }
+func init() { format.Register(Format{}) }
 
-// Driver implements the format.
-type Driver struct{}
+// Format is the format. It has no options that other formats lack.
+type Format struct{}
+
+// Driver implements format.Format.
+func (Format) Driver() driver.Driver { return flat{} }
+
+// flat reads and writes the format.
+type flat struct{}
 
 // file is the state of an open file besides its index.
 type file struct {
@@ -51,13 +57,13 @@ type file struct {
 }
 
 // Describe implements driver.Driver.
-func (Driver) Describe() driver.Description { return about }
+func (flat) Describe() driver.Description { return about }
 
 // Detect implements driver.Driver.
-func (Driver) Detect(head []byte, _ int64) bool { return bytes.HasPrefix(head, []byte(magic)) }
+func (flat) Detect(head []byte, _ int64) bool { return bytes.HasPrefix(head, []byte(magic)) }
 
 // Parse implements driver.Driver.
-func (Driver) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
+func (flat) Parse(src driver.Source, x *driver.Index, o *driver.ParseOptions) (*driver.Parsed, error) {
 	header, err := src.Slice(0, headerSize)
 	if err != nil {
 		return nil, err

@@ -112,7 +112,7 @@ func structural(b []byte) []formattest.Range {
 		panic(err)
 	}
 	defer m.Close()
-	covered := []formattest.Range{{From: 0, To: headerSize + int(format.With(Driver{}).Own(m).(*file).size)}}
+	covered := []formattest.Range{{From: 0, To: headerSize + int(m.Own().(*file).size)}}
 	for _, v := range m.Tensors() {
 		t := v.Info()
 		covered = append(covered, formattest.Range{From: int(t.Offset), To: int(t.Offset + t.Size)})
@@ -128,7 +128,7 @@ func TestConformance(t *testing.T) {
 	intact := formattest.File{Name: "by hand", Bytes: with(func(*image) {}), Schema: samplePlan(), Data: map[string][]byte{"a": values, "b": {}}}
 	damaged := formattest.File{Name: "damaged data", Bytes: with(func(m *image) { m.records[0].sum++ }), VerifyErr: format.ErrChecksum}
 	formattest.Run(t, formattest.Config{
-		Codec:    format.With(Driver{}),
+		Format:   Format{},
 		ZeroCopy: true,
 		Align:    alignment,
 		Samples: []formattest.Sample{
@@ -144,7 +144,7 @@ func TestConformance(t *testing.T) {
 // format detects it.
 func TestBytes(t *testing.T) {
 	var out bytes.Buffer
-	w, err := format.NewWriter("flat", &out, samplePlan(), nil)
+	w, err := format.NewWriter(&out, samplePlan(), &format.WriteOptions{Format: Format{}})
 	must(t, err)
 	for _, name := range []string{"b", "a"} {
 		must(t, w.WriteTensor(name, bytes.NewReader(map[string][]byte{"a": values}[name])))
@@ -183,7 +183,7 @@ func TestRefusals(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var out bytes.Buffer
-			_, err := format.With(Driver{}).NewWriter(&out, tt.plan, nil)
+			_, err := format.NewWriter(&out, tt.plan, &format.WriteOptions{Format: Format{}})
 			if !errors.Is(err, format.ErrSchema) || out.Len() > 0 {
 				t.Fatalf("%v after %d bytes, want ErrSchema", err, out.Len())
 			}

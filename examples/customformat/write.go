@@ -11,14 +11,14 @@ import (
 )
 
 // Losses implements driver.Writer.
-func (Driver) Losses(p *schema.Schema, _ *driver.WriteOptions, l *schema.LossList) error {
+func (flat) Losses(p *schema.Schema, _ *driver.LayoutOptions, l *schema.LossList) error {
 	l.TensorsOnly(p, name)
 	l.DTypes(p, name, dtypes)
 	return nil
 }
 
 // Layout implements driver.Writer. Everything but the checksums depends on the schema alone.
-func (Driver) Layout(p *schema.Schema, _ *driver.WriteOptions) (*driver.Layout, error) {
+func (flat) Layout(p *schema.Schema, _ *driver.LayoutOptions) (*driver.Layout, error) {
 	l := &driver.Layout{Size: headerSize, Sums: driver.CRC32}
 	for _, t := range p.Tensors {
 		l.Size += recordSize + 8*int64(len(t.Shape)) + int64(len(t.Name))

@@ -29,7 +29,7 @@ func written(t testing.TB, n int) string {
 	expect.OK(t, err)
 	none, err := tensor.Of("none", tensor.Shape{0, 2}, []float32{})
 	expect.OK(t, err)
-	expect.OK(t, format.Save(path, "safetensors", w, ids, none))
+	expect.OK(t, format.Save(t.Context(), path, nil, []tensor.View{w, ids, none}, nil))
 	return path
 }
 

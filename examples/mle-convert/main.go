@@ -50,7 +50,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 type job struct {
 	input, output string
 	read          format.Options
-	write         mle.WriteOptions
+	write         format.WriteOptions
+	to            mle.Format
 }
 
 func (j *job) run(ctx context.Context, stdout, stderr io.Writer) error {
@@ -67,7 +68,7 @@ func (j *job) run(ctx context.Context, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	j.write.IR = f.IR()
+	j.to.IR = f.IR()
 	progress := cli.NewProgress(stderr, "converting")
 	j.write.Progress = progress.Report
 	err = j.copy(f, plan)
@@ -80,7 +81,7 @@ func (j *job) run(ctx context.Context, stdout, stderr io.Writer) error {
 
 // copy writes the output.
 func (j *job) copy(f *mle.File, plan *schema.Schema) error {
-	w, err := mle.Create(j.output, plan, &j.write)
+	w, err := format.Create(j.output, plan, j.write.With(j.to))
 	if err != nil {
 		return err
 	}
@@ -100,7 +101,7 @@ func (j *job) summary(out io.Writer, f *mle.File) error {
 	}
 	has := f.Header().Features.Has
 	_, err = fmt.Fprintf(out, "%s: version %d.0, %s, %s (was %s)%s\n",
-		cli.Printable(j.output), max(j.write.Version, 1), cli.Count(f.Len(), "tensor"), cli.Size(st.Size()), cli.Size(f.Stats().FileSize),
+		cli.Printable(j.output), max(j.to.Version, 1), cli.Count(f.Len(), "tensor"), cli.Size(st.Size()), cli.Size(f.Stats().FileSize),
 		cli.Dropped(has(mle.Encryption) && j.write.Key == nil, has(mle.Signing) && j.write.Signer == nil))
 	return err
 }

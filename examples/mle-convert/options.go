@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/weightmap/weightmap/examples/internal/cli"
 	"github.com/weightmap/weightmap/internal/keys"
@@ -15,8 +16,8 @@ import (
 
 // The values of --compress and --quantize.
 var (
-	compressors = map[string]mle.Method{"none": mle.MethodNone, "lz4": mle.MethodLZ4, "zstd": mle.MethodZstd, "brotli": mle.MethodBrotli}
-	quantizers  = map[string]mle.Method{"int8": mle.MethodInt8, "fp16": mle.MethodFloat16}
+	compressions = []string{"lz4", "zstd", "brotli"}
+	quantizers   = map[string]mle.Method{"int8": mle.MethodInt8, "fp16": mle.MethodFloat16}
 )
 
 var tool = cli.Tool{
@@ -39,9 +40,9 @@ func parse(ctx context.Context, args []string, stdout io.Writer) (*job, error) {
 	encrypt := tool.KeyOption(f, "encrypt", "AES-256 `KEY`: 64 hexadecimal digits, or a file with them or with 32 bytes")
 	key := tool.KeyOption(f, "key", "`KEY` of an encrypted input, as for --encrypt")
 	memory := tool.MemoryFlag(f)
-	f.IntVar(&j.write.Level, "level", 6, "compression level `N`, 1 (fast) to 9 (small), 6 by default")
-	f.BoolVar(&j.write.Chunked, "chunked", false, "compress each tensor by itself")
-	f.IntVar(&j.write.Version, "version", 2, "format version `N` to write, 2 by default, 1 for old readers")
+	f.IntVar(&j.write.Level, "level", 0, "compression level `N` of --compress, 1 (fast) to 9 (small), 6 by default")
+	f.BoolVar(&j.to.Chunked, "chunked", false, "compress each tensor by itself")
+	f.IntVar(&j.to.Version, "version", 2, "format version `N` to write, 2 by default, 1 for old readers")
 	if err := tool.Parse(f, args, stdout); err != nil {
 		return nil, err
 	}
@@ -55,9 +56,12 @@ func parse(ctx context.Context, args []string, stdout io.Writer) (*job, error) {
 		return nil, cli.BadArgument(err)
 	}
 	j.read.MaxMemory = int64(*memory)
-	var err error
-	if j.write.Signer, err = cli.ReadKey(ctx, sign, signingKey); err != nil {
+	signer, err := cli.ReadKey(ctx, sign, signingKey)
+	if err != nil {
 		return nil, err
+	}
+	if signer != nil {
+		j.write.Signer = signer
 	}
 	if j.write.Key, err = cli.ReadKey(ctx, encrypt, secret); err != nil {
 		return nil, err
@@ -68,25 +72,27 @@ func parse(ctx context.Context, args []string, stdout io.Writer) (*job, error) {
 
 // method chooses how the weights are stored. A file has only one way.
 func (j *job) method(compress, quantize string) error {
-	m, ok := compressors[compress]
-	if !ok {
+	if compress != "none" && !slices.Contains(compressions, compress) {
 		return fmt.Errorf("--compress %s: none, lz4, zstd or brotli", compress)
 	}
-	if quantize != "" {
-		if m != mle.MethodNone {
-			return errors.New("--compress and --quantize exclude each other: a file has one method")
-		}
-		if m, ok = quantizers[quantize]; !ok {
-			return fmt.Errorf("--quantize %s: int8 or fp16", quantize)
-		}
+	lossy, ok := quantizers[quantize]
+	if quantize != "" && !ok {
+		return fmt.Errorf("--quantize %s: int8 or fp16", quantize)
 	}
-	j.write.Compression = m
+	if compress != "none" {
+		j.write.Compression = compress
+	}
+	j.to.Lossy = lossy
 	switch {
-	case j.write.Version != 1 && j.write.Version != 2:
-		return fmt.Errorf("--version %d: 1 or 2", j.write.Version)
-	case j.write.Level < 1 || j.write.Level > 9:
+	case j.write.Compression != "" && quantize != "":
+		return errors.New("--compress and --quantize exclude each other: a file has one method")
+	case j.to.Version != 1 && j.to.Version != 2:
+		return fmt.Errorf("--version %d: 1 or 2", j.to.Version)
+	case j.write.Level < 0 || j.write.Level > 9:
 		return fmt.Errorf("--level %d: 1 to 9", j.write.Level)
-	case j.write.Chunked && m == mle.MethodNone:
+	case j.write.Level != 0 && j.write.Compression == "":
+		return errors.New("--level needs --compress")
+	case j.to.Chunked && j.write.Compression == "" && quantize == "":
 		return errors.New("--chunked needs --compress or --quantize")
 	}
 	return nil

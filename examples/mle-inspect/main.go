@@ -139,13 +139,13 @@ func compression(f *mle.File) string {
 }
 
 // signature describes the result of verifying the signature.
-func (i *inspector) signature(s mle.SignatureStatus) string {
+func (i *inspector) signature(s format.SignatureState) string {
 	switch {
-	case s == mle.Unsigned:
+	case s == format.Unsigned:
 		return "None"
-	case s == mle.Tampered:
+	case s == format.SignatureBad:
 		return "Invalid (ED25519)"
-	case s == mle.Untrusted && i.trusted != nil:
+	case s == format.SignatureUnknown && i.trusted != nil:
 		return "Untrusted (ED25519)"
 	}
 	return "Valid (ED25519)"
@@ -169,12 +169,23 @@ func verdict(err error) string {
 }
 
 // judge enforces --trust, or prints what cannot be known without it.
-func (i *inspector) judge(path string, f *mle.File, s mle.SignatureStatus) error {
-	switch {
-	case i.trusted != nil && s != mle.Valid:
-		return fmt.Errorf("%s: %w: %v", path, format.ErrSignature, s)
-	case i.trusted == nil && s == mle.Untrusted:
-		i.remark(path, cli.Signed(format.SignatureUnknown, f.Signature(), nil))
+func (i *inspector) judge(path string, f *mle.File, s format.SignatureState) error {
+	if i.trusted == nil {
+		if s == format.SignatureUnknown {
+			i.remark(path, cli.Signed(s, f.Signature(), nil))
+		}
+		return nil
 	}
-	return nil
+	why := ""
+	switch s {
+	case format.SignatureTrusted:
+		return nil
+	case format.Unsigned:
+		why = "unsigned"
+	case format.SignatureUnknown:
+		why = "signed by an untrusted key"
+	case format.SignatureBad:
+		why = "changed after signing"
+	}
+	return fmt.Errorf("%s: %w: %s", path, format.ErrSignature, why)
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/examples/internal/transcript"
+	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/keys"
@@ -20,10 +21,10 @@ import (
 var key = []byte("0123456789abcdef0123456789ABCDEF")
 
 // file writes a model of 4,096 zeros.
-func file(t *testing.T, path string, o mle.WriteOptions) {
+func file(t *testing.T, path string, o format.WriteOptions) {
 	t.Helper()
 	p := &schema.Schema{Tensors: []tensor.Info{{Name: "w", DType: tensor.Float32, Shape: tensor.Shape{1024}}}}
-	w, err := mle.Create(path, p, &o)
+	w, err := format.Create(path, p, &o)
 	expect.OK(t, err)
 	expect.OK(t, w.WriteTensor("w", bytes.NewReader(make([]byte, 4096))))
 	expect.OK(t, w.Close())
@@ -51,10 +52,10 @@ func putFiles(t *testing.T) {
 	other := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{1}, 32))
 	pem(t, "pub.pem", signer)
 	pem(t, "other.pem", other)
-	file(t, "model.mle", mle.WriteOptions{Compression: mle.MethodFloat16, Signer: signer})
-	file(t, "old.mle", mle.WriteOptions{Version: 1})
-	file(t, "plain.mle", mle.WriteOptions{})
-	file(t, "locked.mle", mle.WriteOptions{Key: key})
+	file(t, "model.mle", format.WriteOptions{Signer: signer, Format: mle.Format{Lossy: mle.MethodFloat16}})
+	file(t, "old.mle", format.WriteOptions{Format: mle.Format{Version: 1}})
+	file(t, "plain.mle", format.WriteOptions{Format: mle.Format{}})
+	file(t, "locked.mle", format.WriteOptions{Key: key, Format: mle.Format{}})
 	b, _ := os.ReadFile("model.mle")
 	b[len(b)-200] ^= 1
 	os.WriteFile("changed.mle", b, 0o644)

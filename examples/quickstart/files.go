@@ -59,7 +59,7 @@ func (f *file) roundTrip(dir string, image *digits.Image) (row []string, err err
 			}
 		}
 		start := time.Now()
-		if _, err := convert.File(filepath.Join(dir, files[0].name), path, &o); err != nil {
+		if _, err := convert.File(context.Background(), filepath.Join(dir, files[0].name), path, &o); err != nil {
 			return nil, err
 		}
 		written = round(time.Since(start))

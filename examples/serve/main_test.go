@@ -169,7 +169,7 @@ func TestCommandLine(t *testing.T) {
 	expect.OK(t, err)
 	key, signed := filepath.Join(dir, "key.pem"), filepath.Join(dir, "signed.mle")
 	expect.OK(t, os.WriteFile(key, pem, 0o666))
-	if _, err := convert.File(path, signed, &convert.Options{Lossy: true, WriteOptions: format.WriteOptions{Signer: private}}); err != nil {
+	if _, err := convert.File(t.Context(), path, signed, &convert.Options{Lossy: true, Write: &format.WriteOptions{Signer: private}}); err != nil {
 		t.Fatal(err)
 	}
 	ec, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

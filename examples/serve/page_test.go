@@ -84,7 +84,7 @@ func browse(t *testing.T, options ...string) map[string]string {
 func driven(t *testing.T, s *server, path string) http.Handler {
 	t.Helper()
 	good, bad := filepath.Join(t.TempDir(), "good.mag"), filepath.Join(t.TempDir(), "bad.wia")
-	if _, err := convert.File(path, good, &convert.Options{Lossy: true}); err != nil {
+	if _, err := convert.File(t.Context(), path, good, &convert.Options{Lossy: true}); err != nil {
 		t.Fatal(err)
 	}
 	expect.OK(t, os.WriteFile(bad, digits.Trained()[:1000], 0o666))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -52,7 +53,8 @@ func (v *variant) options(kind string) *convert.Options {
 	o := v.o
 	o.Lossy = true
 	if kind == "mle" && v.name == "int8" {
-		o.Quantize, o.Format = nil, &mle.WriteOptions{Compression: mle.MethodInt8}
+		o.Quantize = nil
+		o.Write = &format.WriteOptions{Format: mle.Format{Lossy: mle.MethodInt8}}
 	}
 	return &o
 }
@@ -126,7 +128,7 @@ func compare(master string, held int, out io.Writer) error {
 // try writes a variant, unless it is the master, and tests it.
 func (v *variant) try(master, path, kind string, drawings []digits.Drawing) (*result, error) {
 	if path != master {
-		if _, err := convert.File(master, path, v.options(kind)); err != nil {
+		if _, err := convert.File(context.Background(), master, path, v.options(kind)); err != nil {
 			return nil, err
 		}
 	}

@@ -21,7 +21,7 @@ func newcomer(t *testing.T) {
 	expect.OK(t, err)
 	bias, err := tensor.Of("fc.bias", tensor.Shape{64}, make([]float32, 64))
 	expect.OK(t, err)
-	expect.OK(t, format.Save("plain.safetensors", "", weight, bias))
+	expect.OK(t, format.Save(t.Context(), "plain.safetensors", nil, []tensor.View{weight, bias}, nil))
 	for _, dir := range []string{"shards-safetensors", "shards-gguf", "lone"} {
 		expect.OK(t, os.Mkdir(dir, 0o755))
 	}
@@ -148,7 +148,7 @@ func TestChoice(t *testing.T) {
 				expect.OK(t, os.MkdirAll(filepath.Dir(file), 0o755))
 				w, err := tensor.Of("w", tensor.Shape{1}, []float32{1})
 				expect.OK(t, err)
-				expect.OK(t, format.Save("m.safetensors", "", w))
+				expect.OK(t, format.Save(t.Context(), "m.safetensors", nil, []tensor.View{w}, nil))
 				expect.OK(t, os.Rename("m.safetensors", file))
 			}
 			_, errs := tool(t, 1, "inspect", "repo")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/weightmap/weightmap/examples/internal/cli"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/npy"
 	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -194,7 +195,8 @@ func (c *content) decode(p piece) (err error) {
 // npy writes a NumPy file.
 func (c *content) npy(out io.Writer) error {
 	const name = "array" // not written to the file
-	w, err := format.NewWriter("npy", out, &schema.Schema{Tensors: []tensor.Info{{Name: name, DType: c.dtype(), Shape: c.sel.shape}}}, nil)
+	w, err := format.NewWriter(out, &schema.Schema{Tensors: []tensor.Info{{Name: name, DType: c.dtype(), Shape: c.sel.shape}}},
+		&format.WriteOptions{Format: npy.Format{}})
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/npy"
 	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/lowbit"
@@ -55,7 +56,7 @@ func TestCatTypes(t *testing.T) {
 func array(t *testing.T, d tensor.DType, shape tensor.Shape, data []byte, args ...string) {
 	t.Helper()
 	out, _ := tool(t, 0, append([]string{"cat", "-as", "npy"}, args...)...)
-	f, err := format.OpenBytes([]byte(out), &format.Options{Format: "npy"})
+	f, err := format.OpenBytes([]byte(out), &format.Options{Format: npy.Format{}})
 	expect.OK(t, err)
 	defer f.Close()
 	got, err := f.At(0).Bytes()

@@ -111,7 +111,7 @@ func valuesOf(command string, o *cli.Option) (all []candidate, files bool) {
 	var words []string
 	switch o.Name {
 	case "to":
-		words = format.Formats()
+		words = format.Names()
 	case "dtype":
 		words = strings.Split(choices(floatTypes), ", ")
 	case "quantize":

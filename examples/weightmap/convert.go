@@ -113,10 +113,21 @@ func (o *convertFlags) options(ctx context.Context, c *cli.Tool) (*convert.Optio
 		}
 		o.quantize = kind
 	}
-	out := &convert.Options{WriteOptions: format.WriteOptions{Context: ctx, MaxShard: int64(o.maxShard)}, To: o.to, Lossy: o.lossy, Verify: o.verify, DType: d, JoinScales: o.join, DryRun: o.dryRun}
-	if o.access.part {
-		out.AcceptLoss = append(out.AcceptLoss, string(schema.LossPart))
+	to := &format.WriteOptions{
+		MaxShard:     int64(o.maxShard),
+		Compression:  o.compress,
+		Level:        o.level,
+		Align:        o.align,
+		Extended:     o.extended,
+		ExternalFrom: o.external,
 	}
+	if o.to != "" {
+		to.Format, _ = format.ByName(o.to) // checkTarget refuses an unknown one
+	}
+	if o.access.part {
+		to.AcceptLoss = []string{string(schema.LossPart)}
+	}
+	out := &convert.Options{Write: to, Lossy: o.lossy, Verify: o.verify, DType: d, JoinScales: o.join, DryRun: o.dryRun}
 	o.chooseQuantized(out)
 	if len(o.only)+len(o.skip) > 0 {
 		out.Keep = matching(o.only, o.skip)
@@ -133,16 +144,11 @@ func (o *convertFlags) options(ctx context.Context, c *cli.Tool) (*convert.Optio
 	}
 	read := *o.secrets.read
 	out.Read = &read
-	out.Compression = o.compress
-	out.Level = o.level
-	out.Align = o.align
-	out.Extended = o.extended
-	out.ExternalFrom = o.external
 	if o.encrypt.Given() {
-		out.Key = o.secrets.key
+		to.Key = o.secrets.key
 	}
 	if o.sign.Given() {
-		out.Signer = o.secrets.signer
+		to.Signer = o.secrets.signer
 	}
 	return out, nil
 }
@@ -229,7 +235,10 @@ func convertWith(ctx context.Context, c *cli.Tool, given *convertFlags, args []s
 	source.complain(c, errs)
 	progress := cli.NewProgress(errs, "converting")
 	var o *convert.Options
-	report, err := given.convert(ctx, c, m, in, target, func(made *convert.Options) { o, made.Progress = made, progress.Report })
+	report, err := given.convert(ctx, c, m, in, target, func(made *convert.Options) {
+		o = made
+		o.Write.Progress = progress.Report
+	})
 	progress.Finish()
 	if err != nil {
 		return given.advise(ctx, c, line, m, given.refuse(c, err, errs))
@@ -256,10 +265,10 @@ func convertWith(ctx context.Context, c *cli.Tool, given *convertFlags, args []s
 		return planned(target, report, m.Len(), out)
 	}
 	if target == standardOutput {
-		_, err := fmt.Fprintf(out, "standard output: written (%s)%s\n", report.Format, dropped(m, &o.WriteOptions))
+		_, err := fmt.Fprintf(out, "standard output: written (%s)%s\n", report.Format, dropped(m, o.Write))
 		return err
 	}
-	return converted(target, report, dropped(m, &o.WriteOptions), out)
+	return converted(target, report, dropped(m, o.Write), out)
 }
 
 // checkStandardOutput returns an error if the options do not go with OUT -.
@@ -354,9 +363,9 @@ func (o *convertFlags) convert(ctx context.Context, c *cli.Tool, m *format.Model
 	change(opts)
 	var report *convert.Report
 	if target == standardOutput {
-		report, err = convert.Write(m, o.stdout, opts)
+		report, err = convert.Write(ctx, m, o.stdout, opts)
 	} else {
-		report, err = convert.Model(m, target, opts)
+		report, err = convert.Model(ctx, m, target, opts)
 	}
 	if errors.Is(err, format.ErrOption) {
 		err = cli.BadArgument(err) // the target's format does not support it
@@ -366,8 +375,8 @@ func (o *convertFlags) convert(ctx context.Context, c *cli.Tool, m *format.Model
 
 // target returns the name of the target's format.
 func (o *convertFlags) target(path string) string {
-	if c, ok := format.ByExtension(path); o.to == "" && ok {
-		return c.Name()
+	if o.to == "" {
+		return formatOf(path)
 	}
 	return o.to
 }
@@ -436,17 +445,16 @@ var errEnding = errors.New("ending")
 // known returns an error if the target's format is unknown.
 func known(c *cli.Tool, to, path string) error {
 	if to != "" {
-		if !slices.Contains(format.Formats(), to) {
-			return c.Usagef("-to takes %s, not %q%s", strings.Join(format.Formats(), ", "), to, cli.DidYouMean(to, "", format.Formats()))
+		if !slices.Contains(format.Names(), to) {
+			return c.Usagef("-to takes %s, not %q%s", strings.Join(format.Names(), ", "), to, cli.DidYouMean(to, "", format.Names()))
 		}
 		return nil
 	}
-	codec, ok := format.ByExtension(path)
-	switch {
-	case !ok:
+	switch ending := formatOf(path); {
+	case ending == "":
 		return cli.BadArgument(endingError(fmt.Sprintf("the ending of %q is that of no format: -to names one of %s", path, strings.Join(format.Writable(), ", "))))
-	case codec.Name() != "tsr" && os.IsPathSeparator(path[len(path)-1]):
-		return c.Usagef("%s is a directory, and a model in %s is a file", path, codec.Name())
+	case ending != "tsr" && os.IsPathSeparator(path[len(path)-1]):
+		return c.Usagef("%s is a directory, and a model in %s is a file", path, ending)
 	}
 	return nil
 }

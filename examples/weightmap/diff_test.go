@@ -175,7 +175,7 @@ func TestDiffStreams(t *testing.T) {
 	for _, method := range []string{"", "zstd", "gzip"} {
 		t.Chdir(t.TempDir())
 		for k, path := range []string{"a.wia", "b.wia"} {
-			w, err := format.Create("wia", path, &p, &format.WriteOptions{Compression: method})
+			w, err := format.Create(path, &p, &format.WriteOptions{Compression: method})
 			expect.OK(t, err)
 			for _, info := range p.Tensors {
 				size, err := info.ByteSize()
@@ -210,7 +210,7 @@ func TestDiffSections(t *testing.T) {
 		for _, name := range names {
 			p.Tensors = append(p.Tensors, tensor.Info{Name: name, DType: tensor.Float32, Shape: tensor.Shape{90, 1000}})
 		}
-		w, err := format.Create("mle", path, p, &format.WriteOptions{Compression: method})
+		w, err := format.Create(path, p, &format.WriteOptions{Compression: method})
 		expect.OK(t, err)
 		for _, name := range names {
 			b := make([]byte, 4*90*1000)

@@ -18,7 +18,7 @@ func TestDigest(t *testing.T) {
 	for path, number := range map[string]float32{a: 1, other: 2} {
 		v, err := tensor.Of("w", tensor.Shape{2}, []float32{number, 3})
 		expect.OK(t, err)
-		expect.OK(t, format.Save(path, "", v))
+		expect.OK(t, format.Save(t.Context(), path, nil, []tensor.View{v}, nil))
 	}
 	tool(t, 0, "convert", a, copied)
 	digestIn := func(path string) string {

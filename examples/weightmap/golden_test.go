@@ -87,8 +87,8 @@ func putKeys(t *testing.T) {
 	expect.OK(t, os.Rename(writePublic(t, signer.Public()), "ed.pub"))
 	expect.OK(t, os.Rename(writePublic(t, ed25519.NewKeyFromSeed(bytes.Repeat([]byte{1}, 32)).Public()), "other.pub"))
 	at := format.WriteOptions{Time: signedAt}
-	expect.OK(t, os.Rename(writeMLE(t, &mle.WriteOptions{WriteOptions: at, Signer: signer}), "signed.mle"))
-	expect.OK(t, os.Rename(writeMLE(t, &mle.WriteOptions{Key: secret}), "locked.mle"))
+	expect.OK(t, os.Rename(writeMLE(t, &format.WriteOptions{Time: at.Time, NoSync: at.NoSync, Signer: signer, Format: mle.Format{}}), "signed.mle"))
+	expect.OK(t, os.Rename(writeMLE(t, &format.WriteOptions{Key: secret, Format: mle.Format{}}), "locked.mle"))
 }
 
 // putGolden writes models for TestGolden into the current directory.

@@ -172,7 +172,7 @@ func (c *command) name() string {
 func program() *cli.Tool {
 	var names []string
 	t := &cli.Tool{
-		About:   "Look into and convert model files of the formats " + strings.Join(format.Formats(), ", ") + ".",
+		About:   "Look into and convert model files of the formats " + strings.Join(format.Names(), ", ") + ".",
 		Example: "weightmap inspect model.mag",
 	}
 	for _, c := range commands {
@@ -215,8 +215,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 
 // namesModel reports whether an argument is the name of a model rather than a command.
 func namesModel(arg string) bool {
-	_, known := format.ByExtension(arg)
-	return known || strings.ContainsAny(arg, "/\\")
+	return formatOf(arg) != "" || strings.ContainsAny(arg, "/\\")
 }
 
 // hint adds advice if the key of an encrypted file is missing.

@@ -77,7 +77,7 @@ func packed(t *testing.T, name, method string, n int, size int64) string {
 		p.Tensors = append(p.Tensors, tensor.Info{Name: fmt.Sprintf("t%d", i), DType: tensor.Float32, Shape: tensor.Shape{size / 4096, 1024}})
 	}
 	path := filepath.Join(t.TempDir(), name)
-	w, err := format.Create("", path, p, &format.WriteOptions{NoSync: true, KeepNames: true, Compression: method, Level: 1})
+	w, err := format.Create(path, p, &format.WriteOptions{NoSync: true, KeepNames: true, Compression: method, Level: 1})
 	fill(t, w, err, p)
 	return path
 }

@@ -46,7 +46,11 @@ func put(t *testing.T, kind, path string, plan schema.Schema, samples ...sample)
 	for _, s := range samples {
 		plan.Tensors = append(plan.Tensors, s.info)
 	}
-	w, err := format.Create(kind, path, &plan, nil)
+	o := &format.WriteOptions{}
+	if kind != "" {
+		o.Format = expect.Must(format.ByName(kind))
+	}
+	w, err := format.Create(path, &plan, o)
 	expect.OK(t, err)
 	defer w.Abort()
 	for _, s := range samples {

@@ -143,7 +143,7 @@ func TestStandardInput(t *testing.T) {
 
 func TestVersion(t *testing.T) {
 	out, _ := tool(t, 0, "version")
-	contains(t, out, "weightmap "+release+"\n", "\ngo", "\nformats: "+strings.Join(format.Formats(), ", ")+"\n")
+	contains(t, out, "weightmap "+release+"\n", "\ngo", "\nformats: "+strings.Join(format.Names(), ", ")+"\n")
 	modified := &debug.BuildInfo{Settings: []debug.BuildSetting{
 		{Key: "vcs.revision", Value: "abc"}, {Key: "vcs.time", Value: "2026-01-02T03:04:05Z"}, {Key: "vcs.modified", Value: "true"},
 	}}

@@ -1,15 +1,12 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
-	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/gguf"
 	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/mle"
@@ -43,36 +40,34 @@ func optionsOf(name string) (o tensor.QuantizeOptions) {
 // kindsOf returns the kinds that a format supports, by trying to plan a tensor. With a graph ONNX
 // has nodes that dequantize.
 func kindsOf(to string, graph bool) (has []string) {
-	codec, err := format.Lookup(to)
-	if err != nil {
-		return nil
-	}
 	for _, kind := range kinds {
+		f, err := quantizing(to, kind)
+		if err != nil {
+			return nil
+		}
 		o := optionsOf(kind)
 		t := tensor.Info{Name: "0", DType: o.DType, Encoding: o.Encoding, Shape: tensor.Shape{1, 32}}
 		if kind != "float16" && o.Encoding == nil && !(to == "onnx" && graph && kind != "int16") {
 			t.Quant = &tensor.Quantization{Axis: tensor.PerTensor, Scales: []float32{1}}
 		}
 		t.Size, _ = t.ByteSize()
-		d, err := driver.Configure(codec.Driver(), quantizing(to, kind), &format.WriteOptions{})
+		lost, err := format.Losses("", &schema.Schema{Tensors: []tensor.Info{t}}, &format.WriteOptions{Format: f, KeepNames: true})
 		if err != nil {
-			return nil
+			continue
 		}
-		_, err = driver.Fit(d, &schema.Schema{Tensors: []tensor.Info{t}}, &driver.WriteOptions{Context: context.Background(), KeepNames: true}, nil)
-		var refused *schema.LossError
-		if !errors.As(err, &refused) || !slices.ContainsFunc(refused.Losses, func(l schema.Loss) bool { return l.Kind == schema.LossDType || l.Kind == schema.LossQuantization }) {
+		if !slices.ContainsFunc(lost, func(l schema.Loss) bool { return l.Kind == schema.LossDType || l.Kind == schema.LossQuantization }) {
 			has = append(has, kind)
 		}
 	}
 	return has
 }
 
-// quantizing returns the options that a format needs to quantize tensors, nil for most formats.
-func quantizing(to, kind string) any {
+// quantizing returns a format that can quantize tensors.
+func quantizing(to, kind string) (format.Format, error) {
 	if to == "mle" && kind != "float16" {
-		return &mle.WriteOptions{Quantized: true}
+		return mle.Format{Quantized: true}, nil
 	}
-	return nil
+	return format.ByName(to)
 }
 
 // kindHelp returns a line for each kind with the formats that support it.
@@ -116,8 +111,8 @@ func (o *convertFlags) checkKind(m *format.Model, target string, opts *convert.O
 	if has := kindsOf(to, g != nil && len(g.Nodes) > 0); !slices.Contains(has, o.quantize) {
 		return &kindError{to, o.quantize, has}
 	}
-	opts.Format = quantizing(to, o.quantize)
-	return nil
+	opts.Write.Format, err = quantizing(to, o.quantize)
+	return err
 }
 
 // chooseQuantized sets the library's options for quantization.

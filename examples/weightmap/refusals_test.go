@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/mle"
@@ -25,8 +26,8 @@ func workshop(t *testing.T) {
 	bring("net.wia", network(t))
 	bring("m.mle", mleFile)
 	bring("bad.mle", damaged(t, mleFile, 399))
-	bring("locked.mle", writeMLE(t, &mle.WriteOptions{Key: secret}))
-	bring("locked.wia", writeWIA(t, quantizedPlan(), &wia.WriteOptions{Key: secret}))
+	bring("locked.mle", writeMLE(t, &format.WriteOptions{Key: secret, Format: mle.Format{}}))
+	bring("locked.wia", writeWIA(t, quantizedPlan(), &format.WriteOptions{Key: secret, Format: wia.Format{}}))
 	put(t, "tsr", "w.tsr", schema.Schema{}, matrix("w"))
 	tool(t, 0, "keygen", "ed.pem", "ed.pub")
 	tool(t, 0, "keygen", "-type", "ecdsa", "ec.pem", "ec.pub")

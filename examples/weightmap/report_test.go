@@ -61,19 +61,19 @@ func (nulls) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func writeMLE(t *testing.T, o *mle.WriteOptions) string {
+func writeMLE(t *testing.T, o *format.WriteOptions) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "m.mle")
 	p := &schema.Schema{Tensors: []tensor.Info{{Name: "w", DType: tensor.Float32, Shape: tensor.Shape{4}}}}
-	w, err := mle.Create(path, p, o)
+	w, err := format.Create(path, p, o)
 	fill(t, w, err, p)
 	return path
 }
 
-func writeWIA(t *testing.T, p *schema.Schema, o *wia.WriteOptions) string {
+func writeWIA(t *testing.T, p *schema.Schema, o *format.WriteOptions) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "m.wia")
-	w, err := wia.Create(path, p, o)
+	w, err := format.Create(path, p, o)
 	fill(t, w, err, p)
 	return path
 }
@@ -147,8 +147,8 @@ func TestSigned(t *testing.T) {
 		path, algorithm string
 		key             crypto.PublicKey
 	}{
-		{writeMLE(t, &mle.WriteOptions{WriteOptions: at, Signer: ed}), "Ed25519", ed.Public()},
-		{writeWIA(t, quantizedPlan(), &wia.WriteOptions{WriteOptions: at, Signer: ec}), "ECDSA", ec.Public()},
+		{writeMLE(t, &format.WriteOptions{Time: at.Time, NoSync: at.NoSync, Signer: ed, Format: mle.Format{}}), "Ed25519", ed.Public()},
+		{writeWIA(t, quantizedPlan(), &format.WriteOptions{Time: at.Time, NoSync: at.NoSync, Signer: ec, Format: wia.Format{}}), "ECDSA", ec.Public()},
 	} {
 		t.Run(tt.algorithm, func(t *testing.T) {
 			print := fingerprint(t, tt.key)
@@ -179,8 +179,8 @@ func TestSeeds(t *testing.T) {
 	ec, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	expect.OK(t, err)
 	at := format.WriteOptions{Time: signedAt}
-	signedMLE := writeMLE(t, &mle.WriteOptions{WriteOptions: at, Signer: ed25519.NewKeyFromSeed(secret)})
-	signedWIA := writeWIA(t, quantizedPlan(), &wia.WriteOptions{WriteOptions: at, Signer: ec})
+	signedMLE := writeMLE(t, &format.WriteOptions{Time: at.Time, NoSync: at.NoSync, Signer: ed25519.NewKeyFromSeed(secret), Format: mle.Format{}})
+	signedWIA := writeWIA(t, quantizedPlan(), &format.WriteOptions{Time: at.Time, NoSync: at.NoSync, Signer: ec, Format: wia.Format{}})
 	seconds := protowire.AppendVarint(protowire.AppendTag(nil, 4, protowire.VarintType), uint64(signedAt.Unix()))
 	for _, tt := range []struct {
 		name, path string

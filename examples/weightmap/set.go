@@ -153,8 +153,7 @@ func checkSet(c *cli.Tool, l commandLine, o string) error {
 
 // isPair reports whether an argument is KEY=VALUE, and not the name of a model.
 func isPair(arg string) bool {
-	_, known := format.ByExtension(arg)
-	return strings.Contains(arg, "=") && !known
+	return strings.Contains(arg, "=") && formatOf(arg) == ""
 }
 
 // adviseSet suggests a format that can store the entries if this one cannot.

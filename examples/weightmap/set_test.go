@@ -20,12 +20,17 @@ import (
 // TestSetKeeps: how a file is stored, and the types of entries that are not touched.
 func TestSetKeeps(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "m.mle")
-	for _, o := range []mle.WriteOptions{
-		{Compression: mle.MethodZstd, Chunked: true}, {Compression: mle.MethodBrotli}, {Compression: mle.MethodFloat16}, {Key: secret}, {Version: 1}, {HeaderSize: 128},
-		{Compression: mle.MethodInt8}, // not quantized again
+	for _, o := range []format.WriteOptions{
+		{Compression: "zstd", Format: mle.Format{Chunked: true}},
+		{Compression: "brotli"},
+		{Format: mle.Format{Lossy: mle.MethodFloat16}},
+		{Key: secret},
+		{Format: mle.Format{Version: 1}},
+		{Format: mle.Format{HeaderSize: 128}},
+		{Format: mle.Format{Lossy: mle.MethodInt8}}, // not quantized again
 	} {
 		in, m := filepath.Join(t.TempDir(), "m.mle"), matrix("w")
-		w, err := mle.Create(in, &schema.Schema{Tensors: []tensor.Info{m.info}}, &o)
+		w, err := format.Create(in, &schema.Schema{Tensors: []tensor.Info{m.info}}, &o)
 		expect.OK(t, err)
 		expect.OK(t, errors.Join(w.WriteTensor("w", bytes.NewReader(m.data)), w.Close()))
 		tool(t, 0, "set", "-key", secretHex, in, out, "a=1")
@@ -39,14 +44,14 @@ func TestSetKeeps(t *testing.T) {
 		cb, _ := b.Compression()
 		a.Close()
 		b.Close()
-		kept := ha.Features == hb.Features && ca.Method == cb.Method || o.Compression == mle.MethodInt8
+		kept := ha.Features == hb.Features && ca.Method == cb.Method || o.Format == mle.Format{Lossy: mle.MethodInt8}
 		if !kept || ha.Version != hb.Version || ha.HeaderSize != hb.HeaderSize || ca.Chunks != cb.Chunks {
 			t.Errorf("%+v, %+v\nbecame %+v, %+v", ha, ca, hb, cb)
 		}
 		before, _ := tool(t, 0, "cat", "-as", "raw", "-key", secretHex, in, "w")
 		prints(t, before, "cat", "-as", "raw", "-key", secretHex, out, "w")
 	}
-	in := writeWIA(t, quantizedPlan(), &wia.WriteOptions{Key: secret, Compression: wia.Gzip})
+	in := writeWIA(t, quantizedPlan(), &format.WriteOptions{Key: secret, Compression: "gzip", Format: wia.Format{CompressTensor: func(tensor.Info) wia.Compression { return wia.None }}})
 	out = filepath.Join(t.TempDir(), "m.wia")
 	tool(t, 0, "set", "-key", secretHex, in, out, "a=1")
 	_, errs := tool(t, 1, "inspect", out)
@@ -54,7 +59,7 @@ func TestSetKeeps(t *testing.T) {
 
 	in = filepath.Join(t.TempDir(), "m.gguf")
 	p := &schema.Schema{Metadata: schema.Metadata{{Key: "tiny", Value: uint8(3)}, {Key: "wide", Value: gguf.Int64(4)}}}
-	w, err := gguf.Create(in, p, nil)
+	w, err := format.Create(in, p, &format.WriteOptions{Format: gguf.Format{}})
 	fill(t, w, err, p)
 	tool(t, 0, "set", in, in, "a=1")
 	f, err := gguf.Open(in, nil)

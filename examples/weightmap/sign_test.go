@@ -11,10 +11,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/keys"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/mle"
+	"github.com/weightmap/weightmap/tensor"
 	"github.com/weightmap/weightmap/wia"
 )
 
@@ -81,12 +83,12 @@ func TestSign(t *testing.T) {
 		name, in, key, pub, secret string
 	}{
 		{"mle", writeMLE(t, nil), ed, edPub, ""},
-		{"mle compressed", writeMLE(t, &mle.WriteOptions{Compression: mle.MethodZstd}), ed, edPub, ""},
-		{"mle encrypted", writeMLE(t, &mle.WriteOptions{Key: secret, Signer: ed25519.NewKeyFromSeed(secret)}), ed, edPub, secretHex},
+		{"mle compressed", writeMLE(t, &format.WriteOptions{Compression: "zstd", Format: mle.Format{}}), ed, edPub, ""},
+		{"mle encrypted", writeMLE(t, &format.WriteOptions{Key: secret, Signer: ed25519.NewKeyFromSeed(secret), Format: mle.Format{}}), ed, edPub, secretHex},
 		{"wia", writeWIA(t, quantizedPlan(), nil), ec, ecPub, ""},
-		{"wia compressed", writeWIA(t, quantizedPlan(), &wia.WriteOptions{Compression: wia.Zstd}), ec, ecPub, ""},
-		{"wia encrypted", writeWIA(t, quantizedPlan(), &wia.WriteOptions{Key: secret}), ec, ecPub, secretHex},
-		{"wia external", writeWIA(t, quantizedPlan(), &wia.WriteOptions{ExternalFrom: 6}), ec, ecPub, ""},
+		{"wia compressed", writeWIA(t, quantizedPlan(), &format.WriteOptions{Compression: "zstd", Format: wia.Format{CompressTensor: func(tensor.Info) wia.Compression { return wia.None }}}), ec, ecPub, ""},
+		{"wia encrypted", writeWIA(t, quantizedPlan(), &format.WriteOptions{Key: secret, Format: wia.Format{}}), ec, ecPub, secretHex},
+		{"wia external", writeWIA(t, quantizedPlan(), &format.WriteOptions{ExternalFrom: 6, Format: wia.Format{}}), ec, ecPub, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if tt.name == "wia external" {

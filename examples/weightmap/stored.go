@@ -25,8 +25,11 @@ func rewrite(m *format.Model, path string, meta schema.Metadata, common *format.
 		return err
 	}
 	p.Metadata = meta
-	common.Format = storedAs(m, p, key)
-	w, err := format.Create(m.Format(), path, p, common)
+	o, err := storedAs(m, p, common, key)
+	if err != nil {
+		return err
+	}
+	w, err := format.Create(path, p, o)
 	if err != nil {
 		return err
 	}
@@ -38,28 +41,39 @@ func rewrite(m *format.Model, path string, meta schema.Metadata, common *format.
 	return w.Close()
 }
 
-// storedAs returns format options that store a model as its file does, or nil.
-func storedAs(m *format.Model, p *schema.Schema, key []byte) any {
-	if f, ok := mle.From(m); ok {
-		return mleOptions(f, key)
+// storedAs returns options that store a model as its file does. It begins with those in common.
+func storedAs(m *format.Model, p *schema.Schema, common *format.WriteOptions, key []byte) (*format.WriteOptions, error) {
+	f, err := format.ByName(m.Format())
+	if err != nil {
+		return nil, err
 	}
-	if f, ok := wia.From(m); ok {
-		return wiaOptions(f, key)
+	o := common.With(f)
+	if encrypted(m) {
+		o.Key = key
 	}
-	if f, ok := mag.From(m); ok {
-		return &mag.WriteOptions{Snapshot: f.Snapshot(), Extended: !f.Snapshot()}
+	switch f.(type) {
+	case mle.Format:
+		storeMLE(m, o)
+	case wia.Format:
+		storeWIA(m, o)
+	case mag.Format:
+		f, _ := mag.From(m)
+		o.Format = mag.Format{Snapshot: f.Snapshot()}
+		o.Extended = !f.Snapshot()
+	case mobi.Format:
+		if slices.ContainsFunc(p.Tensors, func(t tensor.Info) bool { return t.Compression != "" }) {
+			o.Compression = "gzip"
+		}
 	}
-	if _, ok := mobi.From(m); ok && slices.ContainsFunc(p.Tensors, func(t tensor.Info) bool { return t.Compression != "" }) {
-		return &mobi.WriteOptions{Gzip: 6}
-	}
-	return nil
+	return o, nil
 }
 
 // keepsEnding returns an error if the target has the extension of another format, unless the source
 // has it, too.
 func keepsEnding(m *format.Model, in, out string) error {
-	if c, ok := format.ByExtension(out); ok && c.Name() != m.Format() && in != out {
-		return cli.BadArgument(fmt.Errorf("%s: the model stays %s, and that is the ending of %s; convert changes formats", out, m.Format(), c.Name()))
+	ending := formatOf(out)
+	if ending != "" && ending != m.Format() && in != out {
+		return cli.BadArgument(fmt.Errorf("%s: the model stays %s, and that is the ending of %s; convert changes formats", out, m.Format(), ending))
 	}
 	return nil
 }
@@ -87,33 +101,47 @@ func metadataOf(m *format.Model) (schema.Metadata, error) {
 	return textmeta.Decode(meta), err
 }
 
-// mleOptions stores weights as the file does, except that int8 weights are stored plainly, since
-// quantizing them again would change them.
-func mleOptions(f *mle.File, key []byte) *mle.WriteOptions {
-	o := &mle.WriteOptions{Version: int(f.Header().Version)}
-	if encrypted(f.Model) {
-		o.Key = key
+// formatOf returns the name of the format with the ending of a path, "" for none.
+func formatOf(path string) string {
+	f, err := format.ByExtension(path)
+	if err != nil {
+		return ""
 	}
-	if o.Version > 1 {
-		o.HeaderSize = int(f.Header().HeaderSize)
-	}
-	if c, ok := f.Compression(); ok && c.Method != mle.MethodInt8 {
-		o.Compression, o.Level, o.Chunked = c.Method, int(c.Level), c.Chunks > 0
-	}
-	o.IR = f.IR()
-	return o
+	return f.Driver().Describe().Name
 }
 
-// wiaOptions stores blocks and tensors as the file does.
-func wiaOptions(f *wia.File, key []byte) *wia.WriteOptions {
-	o := &wia.WriteOptions{Compression: f.Compression()}
-	if f.Encrypted() {
-		o.Key = key
+// storeMLE stores weights as the file does, except that int8 weights are stored plainly, since
+// quantizing them again would change them.
+func storeMLE(m *format.Model, o *format.WriteOptions) {
+	f, _ := mle.From(m)
+	to := mle.Format{Version: int(f.Header().Version), IR: f.IR()}
+	if to.Version > 1 {
+		to.HeaderSize = int(f.Header().HeaderSize)
+	}
+	c, ok := f.Compression()
+	switch {
+	case !ok || c.Method == mle.MethodNone || c.Method == mle.MethodInt8:
+	case c.Method == mle.MethodFloat16:
+		to.Lossy = c.Method
+		to.Chunked = c.Chunks > 0
+	default:
+		o.Compression = c.Method.Name()
+		o.Level = min(int(c.Level), 9)
+		to.Chunked = c.Chunks > 0
+	}
+	o.Format = to
+}
+
+// storeWIA stores blocks and tensors as the file does.
+func storeWIA(m *format.Model, o *format.WriteOptions) {
+	f, _ := wia.From(m)
+	if f.Compression() != wia.None {
+		o.Compression = f.Compression().String()
 	}
 	// A schema does not say how tensors are stored. A tensor in a compressed graph is compressed with
 	// the graph (Stored is -1).
 	packed := map[string]wia.Compression{}
-	o.CompressTensor = func(t tensor.Info) wia.Compression { return packed[t.Name] }
+	o.Format = wia.Format{CompressTensor: func(t tensor.Info) wia.Compression { return packed[t.Name] }}
 	for name, v := range f.Tensors() {
 		for _, c := range []wia.Compression{wia.Gzip, wia.Zstd} {
 			if info := v.Info(); info.Compression == c.String() && info.Stored >= 0 {
@@ -124,5 +152,4 @@ func wiaOptions(f *wia.File, key []byte) *wia.WriteOptions {
 			o.ExternalFrom = max(size, 1)
 		}
 	}
-	return o
 }

@@ -309,9 +309,10 @@ func tensorIn(field string) (string, bool) {
 func (o *convertFlags) elsewhere(l commandLine, kind string) commandLine {
 	l.makes = anotherFormat
 	out := o.path
-	if c, ok := format.ByExtension(out); ok && c.Name() != kind {
+	ending := formatOf(out)
+	if ending != "" && ending != kind {
 		out = strings.TrimSuffix(strings.TrimRight(out, `/\`), filepath.Ext(strings.TrimRight(out, `/\`))) + "." + kind
-	} else if !ok {
+	} else if ending == "" {
 		return l.with("-to", kind)
 	}
 	return l.without("to").to(out)

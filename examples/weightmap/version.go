@@ -55,5 +55,5 @@ func versionText(build *debug.BuildInfo) string {
 	if revision != "" {
 		text += revision + state + "\n"
 	}
-	return text + fmt.Sprintf("%s %s/%s\nformats: %s\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, strings.Join(format.Formats(), ", "))
+	return text + fmt.Sprintf("%s %s/%s\nformats: %s\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, strings.Join(format.Names(), ", "))
 }

@@ -83,7 +83,7 @@ func TestDependencies(t *testing.T) {
 func TestBrotliWriter(t *testing.T) {
 	dir := t.TempDir()
 	plan := &schema.Schema{Tensors: []tensor.Info{list(tensor.Float32, "w", 2)}}
-	_, err := mle.Create(filepath.Join(dir, "m.mle"), plan, &mle.WriteOptions{Compression: mle.MethodBrotli})
+	_, err := format.Create(filepath.Join(dir, "m.mle"), plan, &format.WriteOptions{Compression: "brotli", Format: mle.Format{}})
 	const want = `import _ "github.com/weightmap/weightmap/mle/brotli"`
 	if !errors.Is(err, format.ErrUnsupported) || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v, want ErrUnsupported and: %s", err, want)

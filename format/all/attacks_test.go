@@ -67,14 +67,14 @@ func (nulls) Read(p []byte) (int, error) {
 }
 
 // zeros is a file of n tensors of size zeros, which their format compresses.
-func zeros(kind string, own any, n int, size int64) func(t testing.TB) []byte {
+func zeros(o *format.WriteOptions, n int, size int64) func(t testing.TB) []byte {
 	return func(t testing.TB) []byte {
 		p := &schema.Schema{}
 		for i := range n {
 			p.Tensors = append(p.Tensors, list(tensor.Int8, fmt.Sprint(i), size))
 		}
 		var out bytes.Buffer
-		w, err := format.NewWriter(kind, &out, p, &format.WriteOptions{Format: own})
+		w, err := format.NewWriter(&out, p, o)
 		expect.OK(t, err)
 		for _, info := range p.Tensors {
 			expect.OK(t, w.WriteTensor(info.Name, io.LimitReader(nulls{}, size)))
@@ -85,8 +85,8 @@ func zeros(kind string, own any, n int, size int64) func(t testing.TB) []byte {
 }
 
 // wiaWith has all tensors compressed.
-func wiaWith(c wia.Compression) *wia.WriteOptions {
-	return &wia.WriteOptions{CompressTensor: func(tensor.Info) wia.Compression { return c }}
+func wiaWith(c wia.Compression) *format.WriteOptions {
+	return &format.WriteOptions{Format: wia.Format{CompressTensor: func(tensor.Info) wia.Compression { return c }}}
 }
 
 // wiaFile has its blocks as they are stored, and their sums. Compression is 1 for gzip,

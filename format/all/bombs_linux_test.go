@@ -334,7 +334,7 @@ func areAll(t *testing.T, list []bomb) {
 		}
 	}
 	uncompressed := []string{"mag", "tsr", "safetensors", "gguf", "npy", "onnx"}
-	for _, name := range format.Formats() {
+	for _, name := range format.Names() {
 		if !slices.Contains(uncompressed, name) && !has(func(b bomb) bool { return strings.HasPrefix(b.section, name+" ") }) {
 			t.Errorf("no bomb of the format %s", name)
 		}

@@ -128,7 +128,7 @@ func TestDirectoryRule(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := lay(t, t.TempDir(), tt.files)
-			m, err := format.Open(dir, &format.Options{Format: tt.format})
+			m, err := format.Open(dir, &format.Options{Format: formatNamed(tt.format)})
 			if tt.err != nil {
 				if err == nil || tt.err != os.ErrInvalid && !errors.Is(err, tt.err) || !strings.Contains(err.Error(), tt.want) || strings.Count(err.Error(), dir) != 1 {
 					t.Fatalf("%v, want %v with %s", err, tt.err, tt.want)

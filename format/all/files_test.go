@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/onnx"
 	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
@@ -31,7 +32,7 @@ func TestInfoFile(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
 			tt.o.NoSync = true
-			w, err := format.Create(tt.format, filepath.Join(dir, tt.file), p, &tt.o)
+			w, err := format.Create(filepath.Join(dir, tt.file), p, tt.o.With(formatNamed(tt.format)))
 			expect.OK(t, feed(p, w, err))
 			path := filepath.Join(dir, tt.entry)
 			m := open(t, path, nil)
@@ -89,7 +90,7 @@ func TestInfoFile(t *testing.T) {
 func TestMissingFile(t *testing.T) {
 	p := &schema.Schema{Tensors: []tensor.Info{list(tensor.Float32, "a", 64)}}
 	path := filepath.Join(t.TempDir(), "m.onnx")
-	w, err := format.Create("onnx", path, p, &format.WriteOptions{NoSync: true, ExternalFrom: 1})
+	w, err := format.Create(path, p, &format.WriteOptions{NoSync: true, ExternalFrom: 1, Format: onnx.Format{}})
 	expect.OK(t, feed(p, w, err))
 	m := open(t, path, nil)
 	data := m.Files()[1]

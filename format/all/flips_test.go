@@ -130,15 +130,15 @@ func flipSamples(t testing.TB) []flipSample {
 	add("safetensors", "safetensors", append(b, 0, 0, 128, 63, 0, 0, 0, 64))
 	for _, o := range []struct {
 		name string
-		o    mle.WriteOptions
+		o    *format.WriteOptions
 	}{
-		{"MLE", mle.WriteOptions{}},
-		{"MLE, compressed", mle.WriteOptions{Compression: mle.MethodZstd}},
-		{"MLE, chunked", mle.WriteOptions{Compression: mle.MethodLZ4, Chunked: true}},
-		{"MLE, float16", mle.WriteOptions{Compression: mle.MethodFloat16}},
-		{"MLE, signed", mle.WriteOptions{Compression: mle.MethodZstd, Signer: ed25519.NewKeyFromSeed(make([]byte, 32))}},
+		{"MLE", &format.WriteOptions{Format: mle.Format{}}},
+		{"MLE, compressed", &format.WriteOptions{Compression: "zstd", Format: mle.Format{}}},
+		{"MLE, chunked", &format.WriteOptions{Compression: "lz4", Format: mle.Format{Chunked: true}}},
+		{"MLE, float16", &format.WriteOptions{Format: mle.Format{Lossy: mle.MethodFloat16}}},
+		{"MLE, signed", &format.WriteOptions{Compression: "zstd", Signer: ed25519.NewKeyFromSeed(make([]byte, 32)), Format: mle.Format{}}},
 	} {
-		b := flipModel(t, "mle", &o.o)
+		b := flipModel(t, "mle", o.o)
 		section := func(at int) bareRange {
 			from := int64(le.Uint64(b[at:]))
 			return bareRange{from, from + int64(le.Uint64(b[at+8:]))}
@@ -152,13 +152,13 @@ func flipSamples(t testing.TB) []flipSample {
 	}
 	for _, o := range []struct {
 		name string
-		o    wia.WriteOptions
+		o    *format.WriteOptions
 	}{
-		{"WIA", wia.WriteOptions{}},
-		{"WIA, compressed", wia.WriteOptions{Compression: wia.Gzip, CompressTensor: func(tensor.Info) wia.Compression { return wia.Zstd }}},
-		{"WIA, signed", wia.WriteOptions{Signer: signer}},
+		{"WIA", &format.WriteOptions{Format: wia.Format{}}},
+		{"WIA, compressed", &format.WriteOptions{Compression: "gzip", Format: wia.Format{CompressTensor: func(tensor.Info) wia.Compression { return wia.Zstd }}}},
+		{"WIA, signed", &format.WriteOptions{Signer: signer, Format: wia.Format{}}},
 	} {
-		b := flipModel(t, "wia", &o.o)
+		b := flipModel(t, "wia", o.o)
 		covered := []bareRange{{0, 256}}
 		for at := 8; at < 56; at += 16 { // metadata, graph, tensors; the signature block has the checksums
 			from := int64(le.Uint64(b[at:]))
@@ -170,7 +170,7 @@ func flipSamples(t testing.TB) []flipSample {
 }
 
 // flipModel returns a model of two tensors with metadata and a graph.
-func flipModel(t testing.TB, kind string, own any) []byte {
+func flipModel(t testing.TB, kind string, o *format.WriteOptions) []byte {
 	t.Helper()
 	p := simple(kind, false, true)
 	p.Metadata = schema.Metadata{{Key: "epoch", Value: int64(5)}}
@@ -178,7 +178,7 @@ func flipModel(t testing.TB, kind string, own any) []byte {
 		p.Tensors[i].Shape = tensor.Shape{2, 2}
 	}
 	var out bytes.Buffer
-	w, err := format.NewWriter(kind, &out, p, &format.WriteOptions{Format: own})
+	w, err := format.NewWriter(&out, p, o)
 	expect.OK(t, feed(p, w, err))
 	return out.Bytes()
 }
@@ -197,7 +197,7 @@ type tensorSaid struct {
 
 // sayAll reads and verifies all of a file.
 func sayAll(kind string, b []byte) (*flipped, *format.Coverage, error) {
-	m, err := format.OpenBytes(b, &format.Options{Format: kind})
+	m, err := format.OpenBytes(b, &format.Options{Format: formatNamed(kind)})
 	if err != nil {
 		return nil, nil, err
 	}

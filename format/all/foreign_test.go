@@ -91,8 +91,8 @@ func TestToldByName(t *testing.T) {
 	for _, tt := range toldByName {
 		path := filepath.Join(t.TempDir(), tt.file)
 		expect.OK(t, os.WriteFile(path, []byte(tt.content), 0o644))
-		for _, name := range append([]string{""}, format.Formats()...) {
-			_, err := format.Open(path, &format.Options{Format: name})
+		for _, name := range append([]string{""}, format.Names()...) {
+			_, err := format.Open(path, &format.Options{Format: formatNamed(name)})
 			if !errors.Is(err, format.ErrUnknownFormat) || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("%s, opened as %q: %v, want %q", tt.file, name, err, tt.want)
 			}
@@ -166,7 +166,7 @@ func zipOf(files ...string) string {
 // TestStrangers: what is no model is named by format.Open, and by each format's own.
 func TestStrangers(t *testing.T) {
 	for _, tt := range strangers {
-		for _, name := range append([]string{""}, format.Formats()...) {
+		for _, name := range append([]string{""}, format.Names()...) {
 			refused(t, tt.name, []byte(tt.content), name, tt.want)
 		}
 	}
@@ -181,7 +181,7 @@ func TestStrangers(t *testing.T) {
 func TestOtherFormats(t *testing.T) {
 	for _, is := range format.Writable() {
 		b := small(t, is)
-		for _, name := range format.Formats() {
+		for _, name := range format.Names() {
 			if name != is {
 				refused(t, is, b, name, "this is a model in the format "+is)
 			}
@@ -191,13 +191,11 @@ func TestOtherFormats(t *testing.T) {
 
 // TestEndings: the table of packages that errors name for a forgotten import has each format and each ending.
 func TestEndings(t *testing.T) {
-	for _, name := range format.Formats() {
+	for _, name := range format.Names() {
 		if foreign.NoDriver(name) == nil {
 			t.Errorf("%s is not in the table", name)
 		}
-		c, err := format.Lookup(name)
-		expect.OK(t, err)
-		for _, ending := range c.Extensions() {
+		for _, ending := range formatNamed(name).Driver().Describe().Extensions {
 			if got := foreign.ByEnding("m" + ending); got != name {
 				t.Errorf("a file that ends in %s is of %q, want %q", ending, got, name)
 			}
@@ -210,7 +208,7 @@ func small(t *testing.T, name string) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	p := &schema.Schema{Tensors: []tensor.Info{list(tensor.Float32, "1", 1)}}
-	w, err := format.NewWriter(name, &b, p, nil)
+	w, err := format.NewWriter(&b, p, &format.WriteOptions{Format: formatNamed(name)})
 	expect.OK(t, feed(p, w, err))
 	return b.Bytes()
 }
@@ -218,7 +216,7 @@ func small(t *testing.T, name string) []byte {
 // refused opens content by the format called name, or by whatever claims it, as bytes and through a reader.
 func refused(t *testing.T, what string, content []byte, name, want string) {
 	t.Helper()
-	o := &format.Options{Format: name}
+	o := &format.Options{Format: formatNamed(name)}
 	_, byBytes := format.OpenBytes(content, o)
 	_, byReader := format.OpenReaderAt(bytes.NewReader(content), int64(len(content)), o)
 	for _, err := range []error{byBytes, byReader} {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/safetensors"
 	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
@@ -88,13 +89,13 @@ func TestOpenHeadRefused(t *testing.T) {
 		want error
 	}{
 		"half a header":       {append([]byte{70, 0, 0, 0, 0, 0, 0, 0}, `{"w":{"dtype":"F32","shape"`...), 0, format.Options{}, format.ErrTruncated},
-		"an untrue length":    {lie, 0, format.Options{Format: "safetensors"}, format.ErrTruncated},
+		"an untrue length":    {lie, 0, format.Options{Format: safetensors.Format{}}, format.ErrTruncated},
 		"nothing":             {nil, 0, format.Options{}, format.ErrUnknownFormat},
 		"a size below it":     {lie, 3, format.Options{}, format.ErrUnsupported},
 		"a negative size":     {lie, math.MinInt64, format.Options{}, format.ErrUnsupported},
 		"trust":               {lie, 0, format.Options{Trusted: format.TrustKey(ed25519.NewKeyFromSeed(make([]byte, 32)).Public())}, format.ErrUnsupported},
 		"an unknown format":   {[]byte("no model at all, but long enough to be one"), 0, format.Options{}, format.ErrUnknownFormat},
-		"beyond every format": {lie, driver.UnknownSize + 1, format.Options{Format: "safetensors"}, format.ErrTruncated},
+		"beyond every format": {lie, driver.UnknownSize + 1, format.Options{Format: safetensors.Format{}}, format.ErrTruncated},
 	} {
 		m, err := format.OpenHead(test.head, test.size, &test.o)
 		if !errors.Is(err, test.want) || m != nil {

@@ -19,7 +19,7 @@ import (
 func saveTwo(t *testing.T, path string, value float32, o *format.WriteOptions) {
 	t.Helper()
 	p := &schema.Schema{Tensors: []tensor.Info{list(tensor.Float32, "a", 4), list(tensor.Float32, "b", 4)}}
-	w, err := format.Create("", path, p, o)
+	w, err := format.Create(path, p, o)
 	expect.OK(t, err)
 	defer w.Abort()
 	for _, info := range p.Tensors {

@@ -12,11 +12,15 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/gguf"
+	"github.com/weightmap/weightmap/format/npy"
+	"github.com/weightmap/weightmap/format/safetensors"
 	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/mag"
 	"github.com/weightmap/weightmap/tensor"
+	"github.com/weightmap/weightmap/tsr"
 )
 
 // The large files are sparse. They have a tensor of 5 GiB of which the last bytes are 1 to 16,
@@ -38,14 +42,16 @@ type largeFile struct {
 
 // largeFiles are of those formats that write the structure first.
 func largeFiles(t *testing.T) (all []largeFile) {
-	for name, own := range map[string]any{"mag": &mag.WriteOptions{Extended: true, NoDigests: true}, "tsr": nil, "safetensors": nil, "gguf": nil, "npy": nil} {
+	for name, f := range map[string]format.Format{
+		"mag": mag.Format{NoDigests: true}, "tsr": tsr.Format{}, "safetensors": safetensors.Format{}, "gguf": gguf.Format{}, "npy": npy.Format{},
+	} {
 		l := largeFile{name: "big." + name, tail: name != "tsr" && name != "npy"}
 		p := &schema.Schema{Tensors: []tensor.Info{list(tensor.Int8, "big", largeShape...)}}
 		if l.tail {
 			p.Tensors = append(p.Tensors, list(tensor.Int8, "tail", 4))
 		}
 		var out bytes.Buffer
-		w, err := format.NewWriter(name, &out, p, &format.WriteOptions{Spool: format.SpoolNever, Format: own})
+		w, err := format.NewWriter(&out, p, &format.WriteOptions{Format: f, Spool: format.SpoolNever, Extended: name == "mag"})
 		expect.OK(t, err)
 		if err := w.WriteTensor("big", strings.NewReader("x")); !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Fatal(err)

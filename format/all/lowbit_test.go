@@ -36,7 +36,7 @@ func TestSmallTypes(t *testing.T) {
 			}{
 				{path, there, tt.becomes, convert.Options{Verify: true}}, {there, back, tt.name, convert.Options{Lossy: true, Verify: true}},
 				{there, wide, "float32", convert.Options{Lossy: true, DType: tensor.Float32}}} {
-				_, err := convert.File(step.from, step.to, &step.o)
+				_, err := convert.File(t.Context(), step.from, step.to, &step.o)
 				expect.OK(t, err)
 				v := open(t, step.to, nil).At(0)
 				info := v.Info()
@@ -54,5 +54,5 @@ func TestHalfBytes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.onnx")
 	info := tensor.Info{Name: "w", Encoding: lowbit.Encoding("FLOAT4E2M1"), Shape: tensor.Shape{3}}
 	expect.OK(t, create("onnx", path, &schema.Schema{Tensors: []tensor.Info{info}}, nil))
-	expect.Refused(t, format.ErrSchema)(convert.File(path, path+".safetensors", &convert.Options{Lossy: true}))
+	expect.Refused(t, format.ErrSchema)(convert.File(t.Context(), path, path+".safetensors", &convert.Options{Lossy: true}))
 }

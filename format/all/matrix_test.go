@@ -172,7 +172,7 @@ func copyTo(t *testing.T, m *format.Model, to string) (items []string) {
 		path += string(os.PathSeparator)
 	}
 	var refused *schema.LossError
-	w, err := format.Create(to, path, p, nil)
+	w, err := format.Create(path, p, &format.WriteOptions{Format: formatNamed(to)})
 	var accept []string
 	if errors.As(err, &refused) {
 		unwritten(t, dir)
@@ -188,7 +188,7 @@ func copyTo(t *testing.T, m *format.Model, to string) (items []string) {
 			}
 			accept = append(accept, l.Item())
 		}
-		w, err = format.Create(to, path, p, &format.WriteOptions{AcceptLoss: accept})
+		w, err = format.Create(path, p, &format.WriteOptions{AcceptLoss: accept, Format: formatNamed(to)})
 	}
 	expect.OK(t, err)
 	for _, info := range p.Tensors {
@@ -456,7 +456,7 @@ func TestCopyInterop(t *testing.T) {
 	var files []string
 	_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		ext := strings.TrimPrefix(filepath.Ext(path), ".")
-		if err == nil && slices.Contains(format.Formats(), ext) && !strings.Contains(path, "reject") {
+		if err == nil && slices.Contains(format.Names(), ext) && !strings.Contains(path, "reject") {
 			files = append(files, path)
 		}
 		return nil

@@ -69,8 +69,8 @@ var attacks = []attack{
 	{"wia: metadata keys in zstd", ".wia", want{step: "open", field: "metadata", inflated: 16 * mib}, func(t testing.TB) []byte {
 		return wiaFile(2, packed(t, []byte(manyKeys(16*mib-100, "0"))), packed(t, nil), nil)
 	}},
-	{"wia: four tensors of 1 GiB of zeros in zstd", ".wia", want{tensor: 1024 * mib}, zeros("wia", wiaWith(wia.Zstd), 4, 1024*mib)},
-	{"wia: two tensors of 64 MiB of zeros in gzip", ".wia", want{tensor: 64 * mib}, zeros("wia", wiaWith(wia.Gzip), 2, 64*mib)},
+	{"wia: four tensors of 1 GiB of zeros in zstd", ".wia", want{tensor: 1024 * mib}, zeros(wiaWith(wia.Zstd), 4, 1024*mib)},
+	{"wia: two tensors of 64 MiB of zeros in gzip", ".wia", want{tensor: 64 * mib}, zeros(wiaWith(wia.Gzip), 2, 64*mib)},
 	{"wia: empty tensors", ".wia", want{}, plain(func() []byte {
 		return wiaFile(0, nil, nil, many(4*mib, func(i int) []byte {
 			return field(2, field(1, field(1, fmt.Appendf(nil, "%x", i)), number(2, 0), number(3, 7)), number(4, 0))
@@ -83,7 +83,7 @@ var attacks = []attack{
 	})},
 	{"mobi: 524,288 empty operators", ".mobi", want{step: "open", field: "operators"}, plain(func() []byte { return mobiOperators(4*mib, []byte{6, 0, 0, 0, 0, 0, 0, 0}) })},
 	{"mobi: parameters", ".mobi", want{}, plain(func() []byte { return mobiOperators(4*mib, mobiParams(4096)) })},
-	{"mobi: two constants of 64 MiB of zeros", ".mobi", want{tensor: 64 * mib}, zeros("mobi", &mobi.WriteOptions{Gzip: 9}, 2, 64*mib)},
+	{"mobi: two constants of 64 MiB of zeros", ".mobi", want{tensor: 64 * mib}, zeros(&format.WriteOptions{Compression: "gzip", Level: 9, Format: mobi.Format{}}, 2, 64*mib)},
 	{"mle: overlapping attributes", ".mle", want{step: "open", field: "graph"}, plain(func() []byte { return mleOverlap(mib / 2) })},
 	{"mle: ids without descriptors", ".mle", want{step: "open", field: "graph"}, plain(func() []byte { return mleLoose(4 * mib) })},
 	{"mle: attributes", ".mle", want{}, plain(func() []byte { return mleAttributes(manyKeys(4*mib, "0")) })},
@@ -92,10 +92,10 @@ var attacks = []attack{
 		return mleFile(0, []byte(manyKeys(4*mib, "0")), mleGraph(nil, nil, nil), nil, nil)
 	})},
 	{"mle: four chunks of 256 MiB of zeros in zstd", ".mle", want{tensor: 256 * mib},
-		zeros("mle", &mle.WriteOptions{Compression: mle.MethodZstd, Level: 1, Chunked: true, ChunkSize: 256 * mib}, 4, 256*mib)},
+		zeros(&format.WriteOptions{Compression: "zstd", Level: 1, Format: mle.Format{Chunked: true, ChunkSize: 256 * mib}}, 4, 256*mib)},
 	{"mle: two chunks of 64 MiB of zeros in LZ4", ".mle", want{tensor: 64 * mib},
-		zeros("mle", &mle.WriteOptions{Compression: mle.MethodLZ4, Chunked: true, ChunkSize: 64 * mib}, 2, 64*mib)},
-	{"mle: 256 MiB of zeros in one zstd frame", ".mle", want{tensor: 256 * mib}, zeros("mle", &mle.WriteOptions{Compression: mle.MethodZstd, Level: 1}, 4, 64*mib)},
+		zeros(&format.WriteOptions{Compression: "lz4", Format: mle.Format{Chunked: true, ChunkSize: 64 * mib}}, 2, 64*mib)},
+	{"mle: 256 MiB of zeros in one zstd frame", ".mle", want{tensor: 256 * mib}, zeros(&format.WriteOptions{Compression: "zstd", Level: 1, Format: mle.Format{}}, 4, 64*mib)},
 	{"onnx: 1,048,576 empty nodes", ".onnx", want{step: "open", field: "graph"}, plain(func() []byte { return onnxFile(crowd(2*mib, field(1))) })},
 	{"onnx: attributes", ".onnx", want{}, plain(func() []byte { return onnxFile(field(1, many(4*mib, attribute))) })},
 	{"onnx: node inputs", ".onnx", want{}, plain(func() []byte { return onnxFile(field(1, crowd(4*mib, field(1)))) })},
@@ -144,6 +144,15 @@ const (
 	uncounted = 2 * mib
 )
 
+// countedFormat is a format with a driver that tells the account of its last model.
+type countedFormat struct {
+	format.Format
+	account **driver.Memory
+}
+
+// Driver implements format.Format.
+func (f countedFormat) Driver() driver.Driver { return counting{f.Format.Driver(), f.account} }
+
 // counting is a driver that tells the account of its last model.
 type counting struct {
 	driver.Driver
@@ -151,7 +160,7 @@ type counting struct {
 }
 
 // Parse implements driver.Driver.
-func (d counting) Parse(src driver.Source, x *driver.Index, o *format.Options) (*driver.Parsed, error) {
+func (d counting) Parse(src driver.Source, x *driver.Index, o *driver.ParseOptions) (*driver.Parsed, error) {
 	*d.account = o.Memory
 	return d.Driver.Parse(src, x, o)
 }
@@ -170,8 +179,7 @@ func TestMemoryChild(t *testing.T) {
 		t.Skip("it is run by TestMemory")
 	}
 	expect.OK(t, syscall.Setrlimit(syscall.RLIMIT_DATA, &syscall.Rlimit{Cur: processLimit, Max: processLimit}))
-	codec, err := format.Lookup(strings.TrimPrefix(filepath.Ext(path), "."))
-	expect.OK(t, err)
+	f := expect.Must(format.ByName(strings.TrimPrefix(filepath.Ext(path), ".")))
 	var (
 		m       *format.Model
 		g       *schema.Graph // stays live with the model
@@ -202,7 +210,7 @@ func TestMemoryChild(t *testing.T) {
 	}
 	open := func(most int64) (err error) {
 		limit = most
-		m, err = format.With(counting{codec.Driver(), &account}).Open(path, &format.Options{MaxMemory: most})
+		m, err = format.Open(path, &format.Options{Format: countedFormat{f, &account}, MaxMemory: most})
 		if err != nil {
 			account = nil // it keeps the model in memory
 		}

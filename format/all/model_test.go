@@ -45,9 +45,20 @@ func feed(p *schema.Schema, w *format.Writer, err error) error {
 	return w.Close()
 }
 
+// formatNamed returns a format, or nil for the name "".
+func formatNamed(name string) format.Format {
+	if name == "" {
+		return nil
+	}
+	return expect.Must(format.ByName(name))
+}
+
 // create writes the file of a schema.
 func create(name, path string, p *schema.Schema, o *format.WriteOptions) error {
-	w, err := format.Create(name, path, p, o)
+	if o == nil || o.Format == nil {
+		o = o.With(formatNamed(name))
+	}
+	w, err := format.Create(path, p, o)
 	return feed(p, w, err)
 }
 

@@ -86,7 +86,7 @@ func TestModules(t *testing.T) {
 	defer source.Close()
 	want := expect.Got(t, source.Metadata)
 	expect.Equal(t, 13, len(want))
-	_, err = convert.File(in, out, nil)
+	_, err = convert.File(t.Context(), in, out, nil)
 	expect.OK(t, err)
 	m, err := format.Open(out, nil)
 	expect.OK(t, err)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/safetensors"
 	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
@@ -43,7 +44,7 @@ func TestWriterOrder(t *testing.T) {
 				s.Tensors[0].DType = tensor.Int32 // it has no int8
 			}
 			var out bytes.Buffer
-			w, err := format.NewWriter(c.format, &out, s, &format.WriteOptions{Spool: format.SpoolMemory})
+			w, err := format.NewWriter(&out, s, &format.WriteOptions{Spool: format.SpoolMemory, Format: formatNamed(c.format)})
 			expect.OK(t, err)
 			defer w.Abort()
 			size, ok := w.Size()
@@ -70,7 +71,7 @@ func TestWriterOrder(t *testing.T) {
 func TestWriterOrderStreams(t *testing.T) {
 	s := ordered()
 	var out bytes.Buffer
-	w, err := format.NewWriter("safetensors", &out, s, &format.WriteOptions{Spool: format.SpoolNever})
+	w, err := format.NewWriter(&out, s, &format.WriteOptions{Spool: format.SpoolNever, Format: safetensors.Format{}})
 	expect.OK(t, err)
 	defer w.Abort()
 	var order []string
@@ -99,7 +100,7 @@ func TestWriterOrderStreams(t *testing.T) {
 func sharded(t *testing.T) *format.Model {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "m.safetensors")
-	w, err := format.Create("", path, ordered(), &format.WriteOptions{MaxShard: 40})
+	w, err := format.Create(path, ordered(), &format.WriteOptions{MaxShard: 40})
 	expect.OK(t, err)
 	for name := range w.Order() {
 		n := map[string]int{"z": 3, "b": 32, "a": 32, "m": 8}[name]

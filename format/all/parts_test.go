@@ -143,7 +143,7 @@ func TestPartIsNoModel(t *testing.T) {
 		for _, target := range []string{"safetensors", "gguf", "npz", "wia"} {
 			for name, write := range map[string]func(in, out string, accept []string) error{
 				"File": func(in, out string, accept []string) error {
-					_, err := convert.File(in, out, &convert.Options{Lossy: true, WriteOptions: format.WriteOptions{AcceptLoss: accept}})
+					_, err := convert.File(t.Context(), in, out, &convert.Options{Lossy: true, Write: &format.WriteOptions{AcceptLoss: accept}})
 					return err
 				},
 				"Copy": func(in, out string, accept []string) error {
@@ -153,7 +153,7 @@ func TestPartIsNoModel(t *testing.T) {
 					p, err := m.Schema()
 					expect.OK(t, err)
 					p.Metadata = nil
-					w, err := format.Create("", out, p, &format.WriteOptions{AcceptLoss: accept})
+					w, err := format.Create(out, p, &format.WriteOptions{AcceptLoss: accept})
 					if err != nil {
 						return err
 					}
@@ -194,7 +194,7 @@ func TestTargetIsPart(t *testing.T) {
 	single := filepath.Join(t.TempDir(), "single.safetensors")
 	v, err := tensor.Of("w", tensor.Shape{1}, []float32{1})
 	expect.OK(t, err)
-	expect.OK(t, format.Save(single, "", v))
+	expect.OK(t, format.Save(t.Context(), single, nil, []tensor.View{v}, nil))
 	for _, s := range shardings {
 		dir := inTwo(t, s)
 		before := map[string][]byte{}
@@ -206,7 +206,7 @@ func TestTargetIsPart(t *testing.T) {
 		}
 		for _, in := range []string{filepath.Join(dir, s.opens(2)), single} {
 			for _, name := range s.names(2) {
-				_, err := convert.File(in, filepath.Join(dir, name), &convert.Options{To: s.format, Lossy: true})
+				_, err := convert.File(t.Context(), in, filepath.Join(dir, name), &convert.Options{Lossy: true, Write: &format.WriteOptions{Format: formatNamed(s.format)}})
 				if !errors.Is(err, format.ErrSchema) || !strings.Contains(err.Error(), "would break that model") {
 					t.Errorf("%s over %s: %v", in, name, err)
 				}
@@ -221,7 +221,7 @@ func TestTargetIsPart(t *testing.T) {
 		}
 		// A name of a part, where no other is, is a name like others.
 		alone := filepath.Join(t.TempDir(), s.names(2)[1])
-		_, err = convert.File(single, alone, &convert.Options{Lossy: true})
+		_, err = convert.File(t.Context(), single, alone, &convert.Options{Lossy: true})
 		expect.OK(t, err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/gguf"
 	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
@@ -33,7 +34,7 @@ func TestPlaces(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.file, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), c.file)
-			w, err := format.Create("", path, s, nil)
+			w, err := format.Create(path, s, nil)
 			expect.OK(t, err)
 			expect.OK(t, w.WriteTensor("w", bytes.NewReader(data)))
 			expect.OK(t, w.Close())
@@ -62,7 +63,7 @@ func TestPlacesOfNoData(t *testing.T) {
 	index := sharded(t).Stats()
 	expect.Equal(t, []int64{0, 0, 0}, []int64{index.HeaderSize, index.DataOffset, index.Alignment})
 	var out bytes.Buffer
-	w, err := format.NewWriter("gguf", &out, &schema.Schema{Metadata: schema.Metadata{{Key: "general.alignment", Value: uint32(64)}}}, nil)
+	w, err := format.NewWriter(&out, &schema.Schema{Metadata: schema.Metadata{{Key: "general.alignment", Value: uint32(64)}}}, &format.WriteOptions{Format: gguf.Format{}})
 	expect.OK(t, err)
 	expect.OK(t, w.Close())
 	m, err := format.OpenBytes(out.Bytes(), nil)

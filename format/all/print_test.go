@@ -20,15 +20,17 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
-	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/formattest"
 	"github.com/weightmap/weightmap/format/gguf"
 	reload "github.com/weightmap/weightmap/format/live"
 	"github.com/weightmap/weightmap/format/mobile"
+	"github.com/weightmap/weightmap/format/npy"
 	"github.com/weightmap/weightmap/format/onnx"
 	"github.com/weightmap/weightmap/format/remote"
+	"github.com/weightmap/weightmap/format/safetensors"
 	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/format/signing"
+	"github.com/weightmap/weightmap/format/torch"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/mag"
 	"github.com/weightmap/weightmap/mle"
@@ -45,22 +47,22 @@ const secretByte = 201
 // printed lists the exported types of the public packages. Each is printed with exported fields that are as large as models
 // make them.
 var printed = []any{
-	format.Coverage{}, format.Codec{}, format.VerifyOptions{}, format.Piece{}, format.OpenExternalData("."), &format.Model{}, &format.Writer{}, format.Covered{}, format.FileRange{}, format.Request{}, format.Stats{}, format.FileStats{}, format.SignedDigest{}, &format.Unverified{}, format.UnverifiedFile{},
+	format.Coverage{}, format.Options{}, format.WriteOptions{}, format.Spool(1), format.VerifyOptions{}, format.Piece{}, format.OpenExternalData("."), &format.Model{}, &format.Writer{}, format.Covered{}, format.FileRange{}, format.Request{}, format.Stats{}, format.FileStats{}, format.Digest{}, &format.Unverified{}, format.UnverifiedFile{},
 	convert.Options{}, convert.Report{}, convert.Stats{}, convert.Stayed{},
-	driver.Check(1), driver.Options{}, schema.Signature{}, driver.SignatureState(1),
+	format.Check(1), schema.Signature{}, format.SignatureState(1),
 	formattest.Config{}, formattest.File{}, formattest.SchemaOptions{}, formattest.Range{}, formattest.Sample{},
-	&gguf.File{}, gguf.FileType(1), gguf.Float64(1), gguf.Int64(1), &onnx.File{}, onnx.WriteOptions{}, onnx.OperatorSet{},
+	gguf.Format{}, npy.Format{}, npy.Archive{}, safetensors.Format{}, torch.Format{}, &gguf.File{}, gguf.FileType(1), gguf.Float64(1), gguf.Int64(1), &onnx.File{}, onnx.Format{}, onnx.OperatorSet{},
 	reload.Event{}, reload.EventKind(1), &reload.Handle{}, &reload.Lease{}, reload.Options{}, reload.Stats{},
 	&mobile.Canceler{}, &mobile.Model{}, &mobile.Options{}, &mobile.Pin{}, &mobile.Report{}, &mobile.Tensor{},
 	schema.Attribute{}, schema.Dim{}, schema.Entry{}, schema.Graph{}, schema.Loss{}, &schema.LossError{}, schema.LossKind(""), schema.LossList{}, schema.Metadata{}, schema.Native{}, schema.NativeKind{},
-	schema.Node{}, schema.Schema{}, driver.Spool(1), schema.ValueInfo{}, driver.WriteOptions{},
+	schema.Node{}, schema.Schema{}, schema.ValueInfo{},
 	remote.Answer{}, remote.Options{}, &remote.Reader{}, remote.Stats{}, &remote.StatusError{}, &remote.Temporary{}, remote.Version{},
 	&signing.Bundle{}, signing.File{}, signing.Identity{}, signing.Method(""), signing.Options{}, &signing.Policy{}, signing.Report{}, signing.Signer{}, &signing.Trust{},
-	mag.Checksum(1), &mag.File{}, mag.WriteOptions{},
-	mle.CompressionInfo{}, mle.Descriptor{}, mle.Features(1), &mle.File{}, mle.Header{}, mle.IR{}, mle.IRNode{}, mle.Method(1), mle.Op(1), mle.Section{}, mle.SignOptions{}, mle.SignatureStatus(1), mle.WriteOptions{},
-	mobi.DataType(1), &mobi.File{}, mobi.Flags(1), mobi.Footer(1), mobi.Header{}, mobi.OpType(1), mobi.Operator{}, mobi.Param{}, mobi.Spec{}, mobi.WriteOptions{},
+	mag.Checksum(1), &mag.File{}, mag.Format{},
+	mle.CompressionInfo{}, mle.Descriptor{}, mle.Features(1), &mle.File{}, mle.Header{}, mle.IR{}, mle.IRNode{}, mle.Method(1), mle.Op(1), mle.Section{}, mle.SignOptions{}, mle.Format{},
+	mobi.DataType(1), &mobi.File{}, mobi.Flags(1), mobi.Footer(1), mobi.Header{}, mobi.OpType(1), mobi.Operator{}, mobi.Param{}, mobi.Spec{}, mobi.Format{},
 	tensor.DType(1), tensor.Encoding{}, &tensor.Error{}, tensor.F16(1), tensor.BF16(1), tensor.Info{}, tensor.QuantStats{}, tensor.Quantization{}, tensor.QuantizeOptions{}, &tensor.Quantizer{}, tensor.Range{}, tensor.Scheme(1), tensor.Shape{}, tensor.View{},
-	quant.Packed{}, quant.Pair{}, &tsr.File{}, tsr.WriteOptions{}, wia.Compression(1), wia.Doc{}, &wia.File{}, wia.WriteOptions{},
+	quant.Packed{}, quant.Pair{}, &tsr.File{}, tsr.Format{}, wia.Compression(1), wia.Doc{}, &wia.File{}, wia.Format{},
 }
 
 // exportedTypes returns the names of the exported types in internal/api/api.txt that are neither interfaces nor functions,
@@ -210,7 +212,7 @@ func TestPrintingOpen(t *testing.T) {
 	p := &schema.Schema{Tensors: []tensor.Info{view.Info()}}
 	for _, name := range format.Writable() {
 		path := filepath.Join(dir, "m."+name)
-		expect.OK(t, format.Save(path, name, numbered(name, view)))
+		expect.OK(t, format.Save(t.Context(), path, nil, []tensor.View{numbered(name, view)}, &format.WriteOptions{Format: formatNamed(name)}))
 		m, err := format.Open(path, nil)
 		expect.OK(t, err)
 		values := map[string]any{"model": m, "tensor": m.At(0), "info": m.At(0).Info(), "stats": m.Stats()}
@@ -227,7 +229,7 @@ func TestPrintingOpen(t *testing.T) {
 		}
 	}
 	path := filepath.Join(dir, "m.safetensors")
-	w, err := format.Create("", filepath.Join(dir, "new.mag"), p, nil)
+	w, err := format.Create(filepath.Join(dir, "new.mag"), p, nil)
 	expect.OK(t, err)
 	short(t, "writer", w, true)
 	expect.OK(t, w.Abort())

@@ -53,10 +53,10 @@ type family struct {
 func families() []family {
 	sharded := func(name string) func(string, *schema.Schema) (*format.Writer, error) {
 		return func(path string, p *schema.Schema) (*format.Writer, error) {
-			return format.Create(name, path, p, &format.WriteOptions{MaxShard: 1})
+			return format.Create(path, p, &format.WriteOptions{MaxShard: 1, Format: formatNamed(name)})
 		}
 	}
-	alone := func(path string, p *schema.Schema) (*format.Writer, error) { return format.Create("", path, p, nil) }
+	alone := func(path string, p *schema.Schema) (*format.Writer, error) { return format.Create(path, p, nil) }
 	return []family{
 		{"safetensors", "model.safetensors", true, []kind{
 			{"file", alone, "model.safetensors", false},
@@ -69,16 +69,16 @@ func families() []family {
 		{"onnx", "model.onnx", true, []kind{
 			{"file", alone, "model.onnx", false},
 			{"external", func(path string, p *schema.Schema) (*format.Writer, error) {
-				return onnx.Create(path, p, &onnx.WriteOptions{ExternalFrom: 1})
+				return format.Create(path, p, &format.WriteOptions{ExternalFrom: 1, Format: onnx.Format{}})
 			}, "model.onnx", false},
 		}, false},
 		{"wia", "m.wia", true, []kind{
 			{"file", alone, "m.wia", false},
 			{"external", func(path string, p *schema.Schema) (*format.Writer, error) {
-				return wia.Create(path, p, &wia.WriteOptions{ExternalFrom: 1})
+				return format.Create(path, p, &format.WriteOptions{ExternalFrom: 1, Format: wia.Format{}})
 			}, "m.wia", false},
 			{"external below", func(path string, p *schema.Schema) (*format.Writer, error) {
-				return wia.Create(path, p, &wia.WriteOptions{ExternalFrom: 1, External: "data/all"})
+				return format.Create(path, p, &format.WriteOptions{ExternalFrom: 1, External: "data/all", Format: wia.Format{}})
 			}, "m.wia", false},
 		}, false},
 		{"gguf", "m.gguf", true, []kind{
@@ -86,7 +86,9 @@ func families() []family {
 			{"split", sharded("gguf"), "m-00001-of-*.gguf", true},
 		}, true},
 		{"tsr", "m", false, []kind{
-			{"directory", func(path string, p *schema.Schema) (*format.Writer, error) { return tsr.CreateDir(path, p, nil) }, "m", true},
+			{"directory", func(path string, p *schema.Schema) (*format.Writer, error) {
+				return format.Create(path+"/", p, &format.WriteOptions{Format: tsr.Format{}})
+			}, "m", true},
 		}, false},
 	}
 }

@@ -86,13 +86,13 @@ func TestThereAndBack(t *testing.T) {
 					}
 					slices.Sort(lost)
 					there := filepath.Join(t.TempDir(), "there."+to)
-					_, err := convert.Model(m, there, &convert.Options{To: to})
+					_, err := convert.Model(t.Context(), m, there, &convert.Options{Write: &format.WriteOptions{Format: formatNamed(to)}})
 					expect.Equal(t, lost, itemsOf(err))
 					if err != nil {
 						return
 					}
 					back := filepath.Join(t.TempDir(), "back."+from)
-					_, err = convert.File(there, back, &convert.Options{To: from})
+					_, err = convert.File(t.Context(), there, back, &convert.Options{Write: &format.WriteOptions{Format: formatNamed(from)}})
 					expect.OK(t, err)
 					again := open(t, back, nil)
 					got := expect.Got(t, func() (*schema.Schema, error) { return again.Schema() })
@@ -110,7 +110,7 @@ func TestThereAndBack(t *testing.T) {
 func savedAs(t *testing.T, p *schema.Schema, to string) *format.Model {
 	path := filepath.Join(t.TempDir(), "source."+to)
 	first := source(t, "wia", p)
-	_, err := convert.Model(first, path, &convert.Options{To: to, Lossy: true})
+	_, err := convert.Model(t.Context(), first, path, &convert.Options{Lossy: true, Write: &format.WriteOptions{Format: formatNamed(to)}})
 	expect.OK(t, err)
 	return open(t, path, nil)
 }

@@ -21,10 +21,6 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
-	"github.com/weightmap/weightmap/format/gguf"
-	"github.com/weightmap/weightmap/format/npy"
-	"github.com/weightmap/weightmap/format/onnx"
-	"github.com/weightmap/weightmap/format/safetensors"
 	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/disk"
 	"github.com/weightmap/weightmap/internal/testhost"
@@ -98,18 +94,18 @@ func fed(p *schema.Schema, n int, w *format.Writer, err error) error {
 }
 
 // saves makes a saving of a function that creates a model of some tensors; the first has more rows.
-func saves[O any](tensors int, more int64, create func(string, *schema.Schema, O) (*format.Writer, error), o O) func(string, int) error {
+func saves(tensors int, more int64, o *format.WriteOptions) func(string, int) error {
 	return func(path string, n int) error {
 		p := plans(n, tensors)
 		p.Tensors[0].Shape[0] += more
-		w, err := create(path, p, o)
+		w, err := format.Create(path, p, o)
 		return fed(p, n, w, err)
 	}
 }
 
 // written makes a saving of two tensors.
-func written[O any](create func(string, *schema.Schema, O) (*format.Writer, error), o O) func(string, int) error {
-	return saves(2, 0, create, o)
+func written(o *format.WriteOptions) func(string, int) error {
+	return saves(2, 0, o)
 }
 
 // over makes a saving that first writes the old model and then has it rewritten in place.
@@ -125,44 +121,44 @@ func over(old func(string, int) error, rewrite func(path string) error) func(str
 // onto converts a model onto itself.
 func onto(path string, o convert.Options) error {
 	o.DType = tensor.Float16
-	_, err := convert.File(path, path, &o)
+	_, err := convert.File(context.Background(), path, path, &o)
 	return err
 }
 
 var signer = ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
 
 // at makes encodings that record the time the same every time.
-var at = format.WriteOptions{Time: time.Unix(1_700_000_000, 0)}
+var at = time.Unix(1_700_000_000, 0)
 
 func savings() []saving {
-	directory := written(tsr.CreateDir, &tsr.WriteOptions{})
-	plainMLE := written(mle.Create, &mle.WriteOptions{WriteOptions: at})
+	directory := written(&format.WriteOptions{Format: tsr.Format{}}) // for several tensors
+	plainMLE := written(&format.WriteOptions{Time: at, Format: mle.Format{}})
 	return []saving{
-		{name: "mobi", file: "m.mobi", save: written(mobi.Create, &mobi.WriteOptions{WriteOptions: at})},
-		{name: "mobi gzip", file: "m.mobi", save: written(mobi.Create, &mobi.WriteOptions{WriteOptions: at, Gzip: 6})},
-		{name: "mag", file: "m.mag", save: written(mag.Create, &mag.WriteOptions{})},
+		{name: "mobi", file: "m.mobi", save: written(&format.WriteOptions{Time: at, Format: mobi.Format{}})},
+		{name: "mobi gzip", file: "m.mobi", save: written(&format.WriteOptions{Time: at, Compression: "gzip", Level: 6, Format: mobi.Format{}})},
+		{name: "mag", file: "m.mag", save: written(nil)},
 		// More data than are collected before the first are written.
-		{name: "mag big", file: "m.mag", save: saves(2, 50_000, mag.Create, &mag.WriteOptions{})},
-		{name: "mag snapshot", file: "m.mag", save: written(mag.Create, &mag.WriteOptions{Snapshot: true})},
-		{name: "tsr", file: "m.tsr", save: saves(1, 0, tsr.Create, &tsr.WriteOptions{})},
+		{name: "mag big", file: "m.mag", save: saves(2, 50_000, nil)},
+		{name: "mag snapshot", file: "m.mag", save: written(&format.WriteOptions{Format: mag.Format{Snapshot: true}})},
+		{name: "tsr", file: "m.tsr", save: saves(1, 0, nil)},
 		{name: "tsr directory", file: "m", save: directory, onlyNew: true},
 		{name: "mle", file: "m.mle", save: plainMLE},
-		{name: "mle 1", file: "m.mle", save: written(mle.Create, &mle.WriteOptions{Version: 1})},
-		{name: "mle zstd chunks", file: "m.mle", save: written(mle.Create, &mle.WriteOptions{WriteOptions: at, Compression: mle.MethodZstd, Chunked: true})},
-		{name: "mle int8", file: "m.mle", save: written(mle.Create, &mle.WriteOptions{WriteOptions: at, Compression: mle.MethodInt8})},
-		{name: "mle signed", file: "m.mle", save: written(mle.Create, &mle.WriteOptions{WriteOptions: at, Signer: signer})},
+		{name: "mle 1", file: "m.mle", save: written(&format.WriteOptions{Format: mle.Format{Version: 1}})},
+		{name: "mle zstd chunks", file: "m.mle", save: written(&format.WriteOptions{Time: at, Compression: "zstd", Format: mle.Format{Chunked: true}})},
+		{name: "mle int8", file: "m.mle", save: written(&format.WriteOptions{Time: at, Format: mle.Format{Lossy: mle.MethodInt8}})},
+		{name: "mle signed", file: "m.mle", save: written(&format.WriteOptions{Time: at, Signer: signer, Format: mle.Format{}})},
 		{name: "mle.Sign", file: "m.mle", inPlace: true, save: over(plainMLE, func(path string) error {
-			return mle.Sign(path, signer, &mle.SignOptions{Time: at.Time})
+			return mle.Sign(path, signer, &mle.SignOptions{Time: at})
 		})},
-		{name: "wia", file: "m.wia", save: written(wia.Create, &wia.WriteOptions{})},
-		{name: "wia gzip", file: "m.wia", save: written(wia.Create, &wia.WriteOptions{WriteOptions: at, CompressTensor: func(tensor.Info) wia.Compression { return wia.Gzip }})},
-		{name: "safetensors", file: "m.safetensors", save: written(safetensors.Create, &at)},
-		{name: "gguf", file: "m.gguf", save: written(gguf.Create, &format.WriteOptions{})},
-		{name: "npy", file: "1.npy", save: saves(1, 0, npy.Create, &at)},
-		{name: "npz", file: "m.npz", save: written(npy.CreateArchive, &at)},
-		{name: "onnx", file: "m.onnx", save: written(onnx.Create, &onnx.WriteOptions{})},
-		{name: "convert onto itself", file: "m.mag", inPlace: true, save: over(written(mag.Create, &mag.WriteOptions{}), func(path string) error {
-			return onto(path, convert.Options{To: "mag"})
+		{name: "wia", file: "m.wia", save: written(nil)},
+		{name: "wia gzip", file: "m.wia", save: written(&format.WriteOptions{Time: at, Format: wia.Format{CompressTensor: func(tensor.Info) wia.Compression { return wia.Gzip }}})},
+		{name: "safetensors", file: "m.safetensors", save: written(nil)},
+		{name: "gguf", file: "m.gguf", save: written(nil)},
+		{name: "npy", file: "1.npy", save: saves(1, 0, nil)},
+		{name: "npz", file: "m.npz", save: written(nil)},
+		{name: "onnx", file: "m.onnx", save: written(nil)},
+		{name: "convert onto itself", file: "m.mag", inPlace: true, save: over(written(nil), func(path string) error {
+			return onto(path, convert.Options{})
 		})},
 	}
 }

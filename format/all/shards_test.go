@@ -18,6 +18,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
+	"github.com/weightmap/weightmap/format/gguf"
+	"github.com/weightmap/weightmap/format/safetensors"
 	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
@@ -68,7 +70,7 @@ func sized(sizes ...int64) *schema.Schema {
 
 // put writes a schema with bytes of a kind, in an order.
 func put(path, name string, p *schema.Schema, kind byte, order []int, o *format.WriteOptions) error {
-	w, err := format.Create(name, path, p, o)
+	w, err := format.Create(path, p, o.With(formatNamed(name)))
 	if err != nil {
 		return err
 	}
@@ -205,7 +207,7 @@ func TestShardsOntoThemselves(t *testing.T) {
 		for _, dir := range dirs {
 			expect.OK(t, put(filepath.Join(dir, "m.safetensors"), "safetensors", sized(4, 4, 4), 1, []int{0, 1, 2}, &format.WriteOptions{MaxShard: 4}))
 			index := filepath.Join(dir, "m.safetensors.index.json")
-			report, err := convert.File(index, index, &convert.Options{To: "safetensors", Verify: true, WriteOptions: format.WriteOptions{MaxShard: limit}})
+			report, err := convert.File(t.Context(), index, index, &convert.Options{Verify: true, Write: &format.WriteOptions{Format: safetensors.Format{}, MaxShard: limit}})
 			expect.OK(t, err)
 			var written []string
 			for i, path := range report.Files {
@@ -231,7 +233,7 @@ func TestSplitOntoItself(t *testing.T) {
 	first := filepath.Join(dir, "m-00001-of-00003.gguf")
 	for _, path := range []string{first, filepath.Join(dir, "m.gguf")} {
 		for _, limit := range []int64{4, 8} {
-			_, err := convert.File(first, path, &convert.Options{To: "gguf", WriteOptions: format.WriteOptions{MaxShard: limit}})
+			_, err := convert.File(t.Context(), first, path, &convert.Options{Write: &format.WriteOptions{Format: gguf.Format{}, MaxShard: limit}})
 			expect.Refused(t, fs.ErrExist)(nil, err)
 			if err != nil && !strings.Contains(err.Error(), "under another name") {
 				t.Errorf("%v does not say what to do", err)
@@ -253,7 +255,7 @@ func TestShardsRefused(t *testing.T) {
 		}
 	}
 	for _, s := range shardings {
-		w, err := format.Create(s.format, filepath.Join(dir, s.file), sized(4, 4), &format.WriteOptions{MaxShard: 4})
+		w, err := format.Create(filepath.Join(dir, s.file), sized(4, 4), &format.WriteOptions{MaxShard: 4, Format: formatNamed(s.format)})
 		expect.OK(t, err)
 		expect.OK(t, w.WriteTensor("t1", strings.NewReader("abcd")))
 		w.Abort()

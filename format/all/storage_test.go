@@ -11,14 +11,11 @@ import (
 	"errors"
 	"io"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
-	"github.com/weightmap/weightmap/format/onnx"
 	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
@@ -26,7 +23,6 @@ import (
 	"github.com/weightmap/weightmap/mle"
 	"github.com/weightmap/weightmap/mobi"
 	"github.com/weightmap/weightmap/tensor"
-	"github.com/weightmap/weightmap/tsr"
 	"github.com/weightmap/weightmap/wia"
 )
 
@@ -74,7 +70,7 @@ func TestStorage(t *testing.T) {
 			dir := t.TempDir()
 			path := filepath.Join(dir, "w."+to)
 			tt.o.NoSync = true
-			_, err := convert.Model(m, path, &convert.Options{Verify: true, WriteOptions: tt.o})
+			_, err := convert.Model(t.Context(), m, path, &convert.Options{Verify: true, Write: &tt.o})
 			granted := strings.Contains(" "+tt.able+" ", " "+to+" ")
 			if granted && err != nil || !granted && err == nil {
 				t.Errorf("%s in %s: %v", name, to, err)
@@ -106,34 +102,31 @@ func TestStorage(t *testing.T) {
 	}
 }
 
-// TestFormatOptions: each package's own options go through package format, and only there.
+// TestFormatOptions: the options that only one format has take effect.
 func TestFormatOptions(t *testing.T) {
 	testhost.NeedTimes(t)
 	m := storageSource(t)
-	for name, own := range map[string]struct {
-		options any
-		effect  func(m *format.Model) bool
+	for _, tt := range []struct {
+		format format.Format
+		effect func(m *format.Model) bool
 	}{
-		"mag":  {&mag.WriteOptions{Snapshot: true}, func(m *format.Model) bool { return m.Version() != "1" }},
-		"mle":  {mle.WriteOptions{Version: 1}, func(m *format.Model) bool { return m.Version() == "1" }},
-		"mobi": {&mobi.WriteOptions{Gzip: 9}, func(m *format.Model) bool { return m.At(0).Info().Compression == "gzip" }},
-		"onnx": {&onnx.WriteOptions{ExternalFrom: 1}, func(m *format.Model) bool { return len(m.Files()) == 2 }},
-		"tsr":  {&tsr.WriteOptions{}, func(m *format.Model) bool { return m.Len() == 1 }},
-		"wia":  {&wia.WriteOptions{Compression: wia.Gzip}, func(m *format.Model) bool { return m.Format() == "wia" }},
+		{mag.Format{Snapshot: true}, func(m *format.Model) bool { return m.Version() != "1" }},
+		{mle.Format{Version: 1}, func(m *format.Model) bool { return m.Version() == "1" }},
+		{mle.Format{Lossy: mle.MethodInt8}, func(m *format.Model) bool { return m.At(0).Info().Compression != "" }},
+		{mobi.Format{Flags: 1 << 3}, func(m *format.Model) bool {
+			f, _ := mobi.From(m)
+			return f.Header().Flags == 1<<3
+		}},
+		{wia.Format{CompressTensor: func(tensor.Info) wia.Compression { return wia.Gzip }},
+			func(m *format.Model) bool { return m.At(0).Info().Compression == "gzip" }},
 	} {
-		for _, to := range format.Writable() {
-			path := filepath.Join(t.TempDir(), "w."+to)
-			_, err := convert.Model(m, path, &convert.Options{Verify: true, WriteOptions: format.WriteOptions{Format: own.options, NoSync: true}})
-			if to == name && err != nil || to != name && !errors.Is(err, format.ErrOption) {
-				t.Errorf("%T for %s: %v", own.options, to, err)
-			} else if to == name && !own.effect(open(t, path, nil)) {
-				t.Errorf("%T has no effect", own.options)
-			}
+		path := filepath.Join(t.TempDir(), "w")
+		_, err := convert.Model(t.Context(), m, path, &convert.Options{Write: &format.WriteOptions{Format: tt.format, NoSync: true}})
+		expect.OK(t, err)
+		if !tt.effect(open(t, path, nil)) {
+			t.Errorf("%v has no effect", tt.format)
 		}
 	}
-	var none *mle.WriteOptions
-	_, err := convert.Model(m, filepath.Join(t.TempDir(), "w.mle"), &convert.Options{WriteOptions: format.WriteOptions{Format: none}})
-	expect.OK(t, err)
 }
 
 // What is tested here is what programs do with what they passed in: they change it, wipe it,
@@ -145,7 +138,7 @@ func TestKeysMayBeWiped(t *testing.T) {
 	for _, kind := range []string{"mle", "wia"} {
 		path := filepath.Join(t.TempDir(), "m."+kind)
 		key := bytes.Repeat([]byte{7}, 32)
-		w, err := format.Create(kind, path, p, &format.WriteOptions{NoSync: true, Key: key})
+		w, err := format.Create(path, p, &format.WriteOptions{NoSync: true, Key: key, Format: formatNamed(kind)})
 		clear(key)
 		expect.OK(t, feed(p, w, err))
 		key = bytes.Repeat([]byte{7}, 32)
@@ -172,7 +165,7 @@ func TestSignerPanics(t *testing.T) {
 	expect.OK(t, err)
 	dir := t.TempDir()
 	p := &schema.Schema{Tensors: []tensor.Info{list(tensor.Float32, "w", 4)}}
-	w, err := format.Create("wia", filepath.Join(dir, "m.wia"), p, &format.WriteOptions{NoSync: true, Signer: moody{key}})
+	w, err := format.Create(filepath.Join(dir, "m.wia"), p, &format.WriteOptions{NoSync: true, Signer: moody{key}})
 	expect.OK(t, err)
 	expect.OK(t, w.WriteTensor("w", bytes.NewReader(make([]byte, 16))))
 	func() {
@@ -189,72 +182,25 @@ func TestSignerPanics(t *testing.T) {
 	}
 }
 
-// TestNestedOptions is ../shared/cases/core/ignored_key.go.txt: an option inside the options of a format is refused
-// rather than ignored.
-func TestNestedOptions(t *testing.T) {
-	m := storageSource(t)
-	p, err := m.Schema()
-	expect.OK(t, err)
-	key := make([]byte, 32)
-	inner := map[string]format.WriteOptions{
-		"Context":      {Context: t.Context()},
-		"Progress":     {Progress: func(int64, int64, string) {}},
-		"Time":         {Time: time.Unix(1, 0)},
-		"NoSync":       {NoSync: true},
-		"KeepOld":      {KeepOld: true},
-		"Spool":        {Spool: format.SpoolMemory},
-		"AcceptLoss":   {AcceptLoss: []string{"graph"}},
-		"KeepNames":    {KeepNames: true},
-		"MaxShard":     {MaxShard: 1},
-		"Compression":  {Compression: "zstd"},
-		"Level":        {Level: 1},
-		"Signer":       {Signer: ed25519.NewKeyFromSeed(key)},
-		"Key":          {Key: key},
-		"Align":        {Align: 64},
-		"Extended":     {Extended: true},
-		"ExternalFrom": {ExternalFrom: 1},
-		"Format":       {Format: 1},
-		"Path":         {Path: "m"},
-	}
-	expect.Equal(t, reflect.TypeFor[format.WriteOptions]().NumField(), len(inner))
-	for field, o := range inner {
-		for name, own := range map[string]any{
-			"mle": &mle.WriteOptions{WriteOptions: o}, "wia": &wia.WriteOptions{WriteOptions: o}, "mag": mag.WriteOptions{WriteOptions: o},
-			"mobi": &mobi.WriteOptions{WriteOptions: o}, "tsr": &tsr.WriteOptions{WriteOptions: o}, "onnx": onnx.WriteOptions{WriteOptions: o},
-		} {
-			var out bytes.Buffer
-			_, err := format.NewWriter(name, &out, p, &format.WriteOptions{Format: own, AcceptLoss: []string{"name"}})
-			var e *tensor.Error
-			if !errors.Is(err, format.ErrOption) || !errors.As(err, &e) || e.Field != "Format" || !strings.Contains(err.Error(), field+" is set inside") {
-				t.Errorf("%s: %s: %v", name, field, err)
-			}
-		}
-	}
-	_, err = mle.Create(filepath.Join(t.TempDir(), "m.mle"), p, &mle.WriteOptions{Compression: mle.MethodZstd, WriteOptions: format.WriteOptions{Format: &mle.WriteOptions{Key: key}}})
-	if !errors.Is(err, format.ErrOption) {
-		t.Errorf("options of the same format: %v", err)
-	}
-}
-
 // TestOptionsBeforeLosses: options that a format refuses are the error, whatever the schema would lose.
 func TestOptionsBeforeLosses(t *testing.T) {
 	p := &schema.Schema{Tensors: []tensor.Info{{Name: "w", Encoding: &tensor.Encoding{Name: "strange"}, Size: 4, Shape: tensor.Shape{1}}}}
 	for name, tt := range map[string]struct {
-		own   any
+		o     format.WriteOptions
 		field string
 	}{
-		"mag":  {&mag.WriteOptions{Checksum: mag.CRC32 + 1}, "checksum"},
-		"mle":  {&mle.WriteOptions{Chunked: true}, "chunked"},
-		"mobi": {&mobi.WriteOptions{Footer: mobi.CRC32 + 1}, "footer"},
-		"wia":  {&wia.WriteOptions{Level: 10}, "level"},
+		"mag":  {format.WriteOptions{Format: mag.Format{Checksum: mag.CRC32 + 1}}, "checksum"},
+		"mle":  {format.WriteOptions{Format: mle.Format{Chunked: true}}, "chunked"},
+		"mobi": {format.WriteOptions{Format: mobi.Format{Footer: mobi.CRC32 + 1}}, "footer"},
+		"wia":  {format.WriteOptions{Format: wia.Format{}, Compression: "lz4"}, "Compression"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var losses *schema.LossError
-			_, err := format.NewWriter(name, io.Discard, p, nil)
+			_, err := format.NewWriter(io.Discard, p, &format.WriteOptions{Format: formatNamed(name)})
 			if !errors.As(err, &losses) {
 				t.Fatalf("without options: %v, want a LossError", err)
 			}
-			_, err = format.NewWriter(name, io.Discard, p, &format.WriteOptions{Format: tt.own})
+			_, err = format.NewWriter(io.Discard, p, &tt.o)
 			var e *tensor.Error
 			if errors.As(err, &losses) || !errors.As(err, &e) || e.Field != tt.field {
 				t.Errorf("%v, want an error of %s", err, tt.field)

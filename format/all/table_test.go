@@ -1,6 +1,7 @@
 package all_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -75,10 +76,13 @@ func line(head string, cells []string) string {
 
 // convertTo converts a model with every option that some target needs.
 func convertTo(m *format.Model, path, to string, lossy bool) error {
-	o := &convert.Options{To: to, Lossy: lossy, Verify: true}
-	o.NoSync = true
-	o.Extended = to == "mag" // for int8
-	_, err := convert.Model(m, path, o)
+	target := &format.WriteOptions{
+		Format:   formatNamed(to),
+		NoSync:   true,
+		Extended: to == "mag", // for int8
+	}
+	o := &convert.Options{Lossy: lossy, Verify: true, Write: target}
+	_, err := convert.Model(context.Background(), m, path, o)
 	return err
 }
 

@@ -28,7 +28,7 @@ var numbers = []any{
 func wrote(name string, value any, accept ...string) (schema.Metadata, error) {
 	var out bytes.Buffer
 	p := &schema.Schema{Metadata: schema.Metadata{{Key: "k", Value: value}}, Tensors: []tensor.Info{list(tensor.Float32, "w", 1)}}
-	w, err := format.NewWriter(name, &out, p, &format.WriteOptions{Spool: format.SpoolMemory, AcceptLoss: accept})
+	w, err := format.NewWriter(&out, p, &format.WriteOptions{Spool: format.SpoolMemory, AcceptLoss: accept, Format: formatNamed(name)})
 	if err = feed(p, w, err); err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -20,17 +21,17 @@ import (
 // File converts the file, or directory, at in to one at out, which may be the same. Data
 // is compared with the sums that the source has before it is used (CheckTouch, unless
 // Options.Read asks for another Check): a fresh checksum would hide the damage.
-func File(in, out string, o *Options) (*Report, error) {
-	o, err := o.checked(out)
+func File(ctx context.Context, in, out string, o *Options) (*Report, error) {
+	j, err := newJob(ctx, out, o)
 	if err != nil {
 		return nil, err
 	}
-	m, err := format.Open(in, o.reading(""))
+	m, err := format.Open(in, j.reading())
 	if err != nil {
 		return nil, err
 	}
 	defer m.Close()
-	return Model(m, out, o)
+	return j.checked(m)
 }
 
 // Model writes an open model to a file at path, or to a directory if the format makes one. The path
@@ -43,26 +44,27 @@ func File(in, out string, o *Options) (*Report, error) {
 // ErrQuantization for numbers that cannot be quantized, ErrUnsupported for numbers that a narrower
 // dtype would make infinite, ErrSignature for a signature that the key in the source did not make, ErrChecksum from
 // Verify, or the context's error.
-func Model(m *format.Model, path string, o *Options) (*Report, error) {
-	o, err := o.checked(path)
+func Model(ctx context.Context, m *format.Model, path string, o *Options) (*Report, error) {
+	j, err := newJob(ctx, path, o)
 	if err != nil {
 		return nil, err
 	}
-	return newJob(m, path, o).checked(m)
+	return j.checked(m)
 }
 
-// Write writes an open model to w, in the format Options.To, as format.NewWriter does. It does not support Verify, which reads
+// Write writes an open model to w, in the format of Options.Write, as format.NewWriter does. It does not support Verify, which reads
 // a file. Errors are those of Model.
-func Write(m *format.Model, w io.Writer, o *Options) (*Report, error) {
-	o, err := o.checked("")
+func Write(ctx context.Context, m *format.Model, w io.Writer, o *Options) (*Report, error) {
+	j, err := newJob(ctx, "", o)
 	if err != nil {
 		return nil, err
 	}
-	if o.Verify {
-		return nil, &tensor.Error{Format: o.To, Field: "Verify", Offset: -1, Err: fmt.Errorf("%w: Write makes no file to read again", format.ErrOption)}
+	if j.o.Verify {
+		err := fmt.Errorf("%w: Write makes no file to read again", format.ErrOption)
+		return nil, &tensor.Error{Format: j.format, Field: "Verify", Offset: -1, Err: err}
 	}
-	j := newJob(m, "", o)
-	if j.out = w; o.DryRun {
+	j.out = w
+	if j.o.DryRun {
 		j.out = io.Discard
 	}
 	return j.checked(m)
@@ -83,19 +85,15 @@ func (j *job) checked(m *format.Model) (*Report, error) {
 		return nil, err
 	}
 	if j.out == nil {
-		if err := checkTarget(m, j.path, j.o); err != nil {
+		if err := j.checkTarget(m); err != nil {
 			return nil, err
 		}
 	}
+	j.read = readonce.New(m)
 	if err := j.run(m); err != nil {
 		return nil, err
 	}
 	return j.report, nil
-}
-
-func newJob(m *format.Model, path string, o *Options) *job {
-	codec, _ := format.Lookup(o.To) // checked has found it
-	return &job{o: o, path: path, target: codec.Driver(), report: &Report{Format: o.To}, read: readonce.New(m), stop: make(chan struct{})}
 }
 
 // run converts a model.
@@ -125,7 +123,7 @@ func (j *job) run(m *format.Model) error {
 		return err
 	}
 	j.warn()
-	if j.o.MaxShard > 0 {
+	if j.target.MaxShard > 0 {
 		j.report.Files = w.Files()
 	}
 	if j.o.Verify {
@@ -136,10 +134,13 @@ func (j *job) run(m *format.Model) error {
 
 // job is a running conversion.
 type job struct {
-	o        *Options
+	ctx      context.Context
+	o        Options
+	target   format.WriteOptions // with a Format
+	driver   driver.Driver
+	format   string // the name of the target's
 	path     string
 	out      io.Writer // where to write, nil for the path
-	target   driver.Driver
 	to       *schema.Schema
 	items    []*item
 	report   *Report
@@ -167,7 +168,7 @@ type item struct {
 // create starts the target. It first lets the format store names and parameters that it has no field
 // for. With Lossy it then accepts the remaining losses one by one, so that each is reported.
 func (j *job) create() (*format.Writer, error) {
-	opts := j.o.WriteOptions
+	opts := j.target
 	opts.AcceptLoss = slices.Clone(opts.AcceptLoss)
 	opts.Progress = j.progress
 	lost := map[schema.Loss]bool{} // also with KeepNames
@@ -203,9 +204,9 @@ func (j *job) create() (*format.Writer, error) {
 // open starts the target.
 func (j *job) open(o *format.WriteOptions) (*format.Writer, error) {
 	if j.out != nil {
-		return format.NewWriter(j.o.To, j.out, j.to, o)
+		return format.NewWriter(j.out, j.to, o)
 	}
-	return format.Create(j.o.To, j.path, j.to, o)
+	return format.Create(j.path, j.to, o)
 }
 
 // byName returns the items by their names in the target.
@@ -276,7 +277,7 @@ func (j *job) copy(w *format.Writer, it *item, r io.Reader) error {
 func (j *job) progress(done, total int64, tensor string) {
 	j.read.Used(done - j.taken)
 	j.taken = done
-	if j.o.Progress != nil {
-		j.o.Progress(done, total, tensor)
+	if j.target.Progress != nil {
+		j.target.Progress(done, total, tensor)
 	}
 }

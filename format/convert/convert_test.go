@@ -17,11 +17,15 @@ import (
 	"github.com/weightmap/weightmap/format"
 	_ "github.com/weightmap/weightmap/format/all"
 	"github.com/weightmap/weightmap/format/convert"
+	"github.com/weightmap/weightmap/format/gguf"
+	"github.com/weightmap/weightmap/format/safetensors"
 	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/mle"
 	"github.com/weightmap/weightmap/tensor"
+	"github.com/weightmap/weightmap/tsr"
+	"github.com/weightmap/weightmap/wia"
 )
 
 // one is a tensor of a test's model.
@@ -65,7 +69,7 @@ func model(t *testing.T, kind string, p schema.Schema, tensors ...one) string {
 	for _, o := range tensors {
 		p.Tensors = append(p.Tensors, o.info)
 	}
-	w, err := format.Create(kind, path, &p, nil)
+	w, err := format.Create(path, &p, &format.WriteOptions{Format: expect.Must(format.ByName(kind))})
 	expect.OK(t, err)
 	defer w.Abort()
 	for _, o := range tensors {
@@ -96,7 +100,7 @@ func open(t *testing.T, path string) *format.Model {
 func converted(t *testing.T, in, to string, o *convert.Options) (*format.Model, *convert.Report) {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "out."+to)
-	report, err := convert.File(in, out, o)
+	report, err := convert.File(t.Context(), in, out, o)
 	if err != nil {
 		t.Fatalf("to %s: %v", to, err)
 	}
@@ -107,7 +111,7 @@ func converted(t *testing.T, in, to string, o *convert.Options) (*format.Model, 
 func refused(t *testing.T, in, to string, o *convert.Options, want error) error {
 	t.Helper()
 	dir := t.TempDir()
-	_, err := convert.File(in, filepath.Join(dir, "out."+to), o)
+	_, err := convert.File(t.Context(), in, filepath.Join(dir, "out."+to), o)
 	if !errors.Is(err, want) {
 		t.Errorf("to %s: %v, want %v", to, err, want)
 	}
@@ -118,13 +122,13 @@ func refused(t *testing.T, in, to string, o *convert.Options, want error) error 
 // write converts a file to a path.
 func write(t *testing.T, in, out string, o *convert.Options) {
 	t.Helper()
-	_, err := convert.File(in, out, o)
+	_, err := convert.File(t.Context(), in, out, o)
 	expect.OK(t, err)
 }
 
 // accepting returns options that accept losses by name.
 func accepting(losses ...string) *convert.Options {
-	return &convert.Options{WriteOptions: format.WriteOptions{AcceptLoss: losses}}
+	return &convert.Options{Write: &format.WriteOptions{AcceptLoss: losses}}
 }
 
 // losses returns the losses that an error lists.
@@ -242,18 +246,15 @@ func TestQuantizeRefused(t *testing.T) {
 // TestQuantizeSome: the others get DType.
 func TestQuantizeSome(t *testing.T) {
 	in := tensors(t, floats("w", tensor.Shape{2, 2}, 1, 2, 3, 127), vector("b", 1), floats("h", tensor.Shape{1, 1}, 2))
-	m, _ := converted(t, in, "wia", &convert.Options{
-		DType: tensor.BFloat16,
-		Quantize: func(i tensor.Info) *tensor.QuantizeOptions {
-			switch {
-			case i.Name == "h":
-				return &tensor.QuantizeOptions{DType: tensor.Float16}
-			case len(i.Shape) > 1:
-				return &tensor.QuantizeOptions{}
-			}
-			return nil
-		},
-	})
+	m, _ := converted(t, in, "wia", &convert.Options{DType: tensor.BFloat16, Quantize: func(i tensor.Info) *tensor.QuantizeOptions {
+		switch {
+		case i.Name == "h":
+			return &tensor.QuantizeOptions{DType: tensor.Float16}
+		case len(i.Shape) > 1:
+			return &tensor.QuantizeOptions{}
+		}
+		return nil
+	}})
 	for _, want := range []one{
 		{tensor.Info{Name: "w", DType: tensor.Int8, Shape: tensor.Shape{2, 2}, Quant: &tensor.Quantization{Scales: []float32{1}, Axis: tensor.PerTensor}}, []byte{1, 2, 3, 127}},
 		raw("b", tensor.BFloat16, tensor.Shape{1}, []byte{0x80, 0x3f}),
@@ -273,7 +274,7 @@ func TestQuantizeInVain(t *testing.T) {
 		if list == nil || list[0].Item() != "quantization:w" {
 			t.Errorf("%s: %v", to, list)
 		}
-		o.AcceptLoss = []string{"quantization:w"} // by name it may
+		o.Write = &format.WriteOptions{AcceptLoss: []string{"quantization:w"}} // by name it may
 		converted(t, in, to, o)
 	}
 }
@@ -291,9 +292,7 @@ func TestLosses(t *testing.T) {
 	o.Lossy = true
 	_, report = converted(t, in, "npz", o)
 	expect.Equal(t, want[1:], report.Losses, loose)
-	if len(o.AcceptLoss) != 1 {
-		t.Errorf("the caller's list is now %v", o.AcceptLoss)
-	}
+	expect.Equal(t, accepting("metadata:author").Write.AcceptLoss, o.Write.AcceptLoss)
 
 	// A dtype cannot be let go.
 	bad := model(t, "safetensors", plan, raw("c", tensor.Bool, tensor.Shape{1}, []byte{1}))
@@ -343,7 +342,7 @@ func TestRename(t *testing.T) {
 	swap := func(s string) string { return map[string]string{"w": "b", "b": "model.b"}[s] }
 	from := open(t, in)
 	out := filepath.Join(t.TempDir(), "out.wia")
-	_, err := convert.Model(from, out, &convert.Options{Rename: swap, Verify: true})
+	_, err := convert.Model(t.Context(), from, out, &convert.Options{Rename: swap, Verify: true})
 	expect.OK(t, err)
 	if g, err := from.Graph(); err != nil || diff(names(network("w", "b")), names(g)) != "" {
 		t.Errorf("the source's graph changed to %v, %v", names(g), err)
@@ -393,12 +392,12 @@ func TestEncrypted(t *testing.T) {
 	dir := t.TempDir()
 	secret, out := filepath.Join(dir, "secret.mle"), filepath.Join(dir, "out.mle")
 	o := &convert.Options{
-		WriteOptions: format.WriteOptions{Format: &mle.WriteOptions{Key: bytes.Repeat([]byte{7}, 32)}},
-		Verify:       true,
-		Read:         &format.Options{Key: bytes.Repeat([]byte{7}, 32)},
+		Verify: true,
+		Read:   &format.Options{Key: bytes.Repeat([]byte{7}, 32)},
+		Write:  &format.WriteOptions{Key: bytes.Repeat([]byte{7}, 32), Format: mle.Format{}},
 	}
 	write(t, in, secret, o)
-	expect.Refused(t, format.ErrKey, "without the key")(convert.File(secret, out, nil))
+	expect.Refused(t, format.ErrKey, "without the key")(convert.File(t.Context(), secret, out, nil))
 	unwritten(t, dir, "secret.mle")
 	write(t, secret, out, &convert.Options{Read: o.Read})
 	expect.Equal(t, want, content(t, open(t, out), "w"), loose)
@@ -409,16 +408,19 @@ func TestCancel(t *testing.T) {
 	in := tensors(t, vector("a", wave(1<<19)...), vector("b", wave(1<<19)...))
 	old := expect.Read(t, in)
 	for name, o := range map[string]convert.Options{
-		"kept": {}, "converted": {DType: tensor.Float16, Verify: true}, "quantized": {To: "wia", Quantize: int8s},
+		"kept": {}, "converted": {DType: tensor.Float16, Verify: true}, "quantized": {Quantize: int8s, Write: &format.WriteOptions{Format: wia.Format{}}},
 	} {
-		ctx, cancel := context.WithCancel(context.Background())
-		o.Context = ctx
-		o.Progress = func(done, total int64, name string) {
+		ctx, cancel := context.WithCancel(t.Context())
+		to := format.WriteOptions{Progress: func(done, total int64, name string) {
 			if done > total/2 {
 				cancel()
 			}
+		}}
+		if o.Write != nil {
+			to.Format = o.Write.Format
 		}
-		expect.Refused(t, context.Canceled, name)(convert.File(in, in, &o))
+		o.Write = &to
+		expect.Refused(t, context.Canceled, name)(convert.File(ctx, in, in, &o))
 		cancel()
 		unwritten(t, filepath.Dir(in), filepath.Base(in))
 		if !bytes.Equal(old, expect.Read(t, in)) {
@@ -432,7 +434,10 @@ func TestOntoItself(t *testing.T) {
 	testhost.NeedReplace(t)
 	path := model(t, "mag", schema.Schema{}, floats("w", tensor.Shape{1, 1 << 19}, wave(1<<19)...))
 	for _, o := range []*convert.Options{
-		nil, {Verify: true, DType: tensor.Float16}, {To: "safetensors", Verify: true}, {To: "wia", Quantize: int8s, Verify: true},
+		nil,
+		{Verify: true, DType: tensor.Float16},
+		{Verify: true, Write: &format.WriteOptions{Format: safetensors.Format{}}},
+		{Verify: true, Write: &format.WriteOptions{Format: wia.Format{}}, Quantize: int8s},
 	} {
 		write(t, path, path, o)
 	}
@@ -453,7 +458,7 @@ func TestReader(t *testing.T) {
 	expect.OK(t, err)
 	defer m.Close()
 	for _, d := range []tensor.DType{tensor.Invalid, tensor.Float16} {
-		_, err := convert.Model(m, filepath.Join(t.TempDir(), "out.safetensors"), &convert.Options{DType: d, Verify: true})
+		_, err := convert.Model(t.Context(), m, filepath.Join(t.TempDir(), "out.safetensors"), &convert.Options{DType: d, Verify: true})
 		expect.OK(t, err)
 	}
 	if most > 1<<20 {
@@ -487,9 +492,12 @@ func TestPanics(t *testing.T) {
 		o    convert.Options
 		want string
 	}{
-		{"converting", convert.Options{DType: tensor.Float16}, "the reader"},
-		{"observing", convert.Options{To: "wia", Quantize: int8s}, "the reader"},
-		{"progress", convert.Options{WriteOptions: format.WriteOptions{Progress: func(int64, int64, string) { panic("progress") }}}, "progress"},
+		{"converting", convert.Options{DType: tensor.Float16, Write: &format.WriteOptions{Format: safetensors.Format{}}}, "the reader"},
+		{"observing", convert.Options{Quantize: int8s, Write: &format.WriteOptions{Format: wia.Format{}}}, "the reader"},
+		{"progress", convert.Options{Write: &format.WriteOptions{
+			Format:   safetensors.Format{},
+			Progress: func(int64, int64, string) { panic("progress") },
+		}}, "progress"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			now = false
@@ -498,12 +506,9 @@ func TestPanics(t *testing.T) {
 			defer m.Close()
 			now = tt.want == "the reader"
 			dir := t.TempDir()
-			if tt.o.To == "" {
-				tt.o.To = "safetensors"
-			}
 			got := func() (thrown any) {
 				defer func() { thrown = recover() }()
-				_, err := convert.Model(m, filepath.Join(dir, "out"), &tt.o)
+				_, err := convert.Model(t.Context(), m, filepath.Join(dir, "out"), &tt.o)
 				return err
 			}()
 			expect.Equal(t, any(tt.want), got, cmpopts.EquateErrors())
@@ -515,19 +520,18 @@ func TestPanics(t *testing.T) {
 func TestOptions(t *testing.T) {
 	in := model(t, "mag", schema.Schema{}, vector("w", 1))
 	refused(t, in, "bin", nil, format.ErrUnknownFormat)
-	refused(t, in, "mag", &convert.Options{To: "none"}, format.ErrUnknownFormat)
 	refused(t, in, "mag", &convert.Options{DType: tensor.Int8}, format.ErrOption)
 	refused(t, in, "mag", &convert.Options{Read: &format.Options{MaxMemory: 1}}, format.ErrLimit)
-	expect.Refused(t, os.ErrNotExist)(convert.File(filepath.Join(t.TempDir(), "none.mag"), "out.mag", nil))
+	expect.Refused(t, os.ErrNotExist)(convert.File(t.Context(), filepath.Join(t.TempDir(), "none.mag"), "out.mag", nil))
 	var closed format.Model
-	expect.Refused(t, format.ErrClosed, "a closed model")(convert.Model(&closed, filepath.Join(t.TempDir(), "out.mag"), nil))
+	expect.Refused(t, format.ErrClosed, "a closed model")(convert.Model(t.Context(), &closed, filepath.Join(t.TempDir(), "out.mag"), nil))
 }
 
 // TestUnknownSize: elements that have no size are nothing to write in another format, and the error names
 // them.
 func TestUnknownSize(t *testing.T) {
 	for _, to := range []string{"mobi", "mag", "tsr", "mle", "wia", "gguf", "npz", "onnx"} {
-		list := losses(refused(t, "../safetensors/testdata/corpus/dtype-q9.safetensors", to, &convert.Options{To: to, Lossy: true}, format.ErrSchema))
+		list := losses(refused(t, "../safetensors/testdata/corpus/dtype-q9.safetensors", to, &convert.Options{Lossy: true, Write: &format.WriteOptions{Format: expect.Must(format.ByName(to))}}, format.ErrSchema))
 		if !slices.ContainsFunc(list, func(l schema.Loss) bool {
 			return l.Item() == "dtype:w" && !l.Acceptable && strings.Contains(l.Why, "Q9")
 		}) {
@@ -541,13 +545,13 @@ func TestWrite(t *testing.T) {
 	m := open(t, tensors(t, vector("a", 1, 2), vector("b", 3)))
 	path := filepath.Join(t.TempDir(), "m")
 	for _, to := range []string{"safetensors", "gguf", "mle", "wia", "mag", "npz", "onnx"} {
-		_, err := convert.Model(m, path, &convert.Options{To: to})
+		_, err := convert.Model(t.Context(), m, path, &convert.Options{Write: &format.WriteOptions{Format: expect.Must(format.ByName(to))}})
 		expect.OK(t, err)
 		var out bytes.Buffer
-		_, err = convert.Write(m, &out, &convert.Options{To: to, DryRun: true})
+		_, err = convert.Write(t.Context(), m, &out, &convert.Options{DryRun: true, Write: &format.WriteOptions{Format: expect.Must(format.ByName(to))}})
 		expect.OK(t, err)
 		expect.Equal(t, 0, out.Len())
-		_, err = convert.Write(m, &out, &convert.Options{To: to})
+		_, err = convert.Write(t.Context(), m, &out, &convert.Options{Write: &format.WriteOptions{Format: expect.Must(format.ByName(to))}})
 		expect.OK(t, err)
 		if !bytes.Equal(expect.Read(t, path), out.Bytes()) {
 			t.Errorf("%s: another file", to)
@@ -557,13 +561,18 @@ func TestWrite(t *testing.T) {
 		o    convert.Options
 		want error
 	}{
-		"no format":      {convert.Options{}, format.ErrUnknownFormat},
-		"verify":         {convert.Options{To: "gguf", Verify: true}, format.ErrOption},
-		"several files":  {convert.Options{To: "gguf", WriteOptions: format.WriteOptions{MaxShard: 1}}, format.ErrOption},
-		"tensor by file": {convert.Options{To: "tsr"}, format.ErrSchema},
+		"no format": {convert.Options{}, format.ErrUnknownFormat},
+		"verify": {convert.Options{
+			Verify: true,
+			Write:  &format.WriteOptions{Format: gguf.Format{}},
+		}, format.ErrOption},
+		"several files": {convert.Options{
+			Write: &format.WriteOptions{Format: gguf.Format{}, MaxShard: 1},
+		}, format.ErrOption},
+		"tensor by file": {convert.Options{Write: &format.WriteOptions{Format: tsr.Format{}}}, format.ErrSchema},
 	} {
 		var out bytes.Buffer
-		if _, err := convert.Write(m, &out, &test.o); !errors.Is(err, test.want) || out.Len() > 0 {
+		if _, err := convert.Write(t.Context(), m, &out, &test.o); !errors.Is(err, test.want) || out.Len() > 0 {
 			t.Errorf("%s: %v, %d bytes", name, err, out.Len())
 		}
 	}

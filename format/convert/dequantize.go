@@ -3,6 +3,7 @@ package convert
 import (
 	"slices"
 
+	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/opsets"
@@ -12,12 +13,12 @@ import (
 // dequantize adds DequantizeLinear nodes for quantized tensors, if the target uses ONNX's operators
 // and cannot store quantization parameters.
 func (j *job) dequantize() error {
-	vocabulary, ok := j.target.(driver.Vocabulary)
+	vocabulary, ok := j.driver.(driver.Vocabulary)
 	if !ok || vocabulary.Operators() != nil || j.to.Graph == nil || len(j.to.Graph.Nodes) == 0 || len(j.gaps) > 0 {
 		return nil
 	}
 	without := map[string]bool{}
-	for _, l := range j.lossesOf(j.infos()) {
+	for _, l := range j.losses(&schema.Schema{Tensors: j.infos()}) {
 		without[l.Name] = without[l.Name] || l.Kind == schema.LossQuantization
 	}
 	t := newTranslator(j.to, j.items, "")
@@ -64,14 +65,12 @@ func operatorSet(p *schema.Schema) int64 {
 	return version
 }
 
-// lossesOf returns the target's losses for a plan of these tensors.
-func (j *job) lossesOf(infos []tensor.Info) []schema.Loss {
-	d, err := driver.Configure(j.target, j.o.Format, &j.o.WriteOptions)
-	if err != nil {
-		return nil // format.Create reports it
-	}
-	_, err = driver.Fit(d, &schema.Schema{Tensors: infos}, &driver.WriteOptions{Context: j.o.Context, Path: j.path}, nil)
-	return lossesIn(err)
+// losses returns what the target cannot hold of a schema. format.Create returns an error of the options.
+func (j *job) losses(s *schema.Schema) []schema.Loss {
+	o := j.target
+	o.AcceptLoss = nil
+	list, _ := format.Losses(j.path, s, &o)
+	return list
 }
 
 // infos returns the descriptions of the target's tensors.

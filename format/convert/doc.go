@@ -1,15 +1,15 @@
 // Package convert converts models between formats.
 //
-//	report, err := convert.File("model.safetensors", "model.mag", nil)
+//	report, err := convert.File(ctx, "model.safetensors", "model.mag", nil)
 //
-// The target's format is that of its file name extension, or Options.To. Formats must be
-// registered: this package links none.
+// The target's format is that of Options.Write or, if there is none, of its file name extension. This package links no
+// format: import those that are read and written.
 //
 // # Losses
 //
 // By default a conversion loses nothing or fails. Tensors keep their names, dtypes, shapes and bits; metadata,
 // quantization and graph are converted. If the target cannot represent parts of the model, the conversion
-// returns a format.LossError that lists them all. With Options.Lossy it leaves out and reports parts that the
+// returns a schema.LossError that lists them all. With Options.Lossy it leaves out and reports parts that the
 // model does not need, changes a dtype that the target lacks to one that holds the same values, and changes
 // scalars to shape [1] if the target has no scalars. It still refuses other dtypes and shapes; use Options.DType
 // and Options.Quantize to change dtypes.
@@ -111,7 +111,7 @@
 // 20 % (TestNetworksSurvive). Report.Warnings names tensors that lost more than usual.
 //
 // Formats that use ONNX's operators and have no quantization parameters get DequantizeLinear nodes.
-// MLE stores int8 with mle.WriteOptions.Quantized, and GGUF stores blocks: see gguf.Q8_0.
+// MLE stores int8 with mle.Format.Quantized, and GGUF stores blocks: see gguf.Q8_0.
 //
 // Options.JoinScales combines a weight and its scales, which models store in another tensor, into one tensor: see
 // package tensor/quant. Packed weights that are not joined are copied as they are, and Report.Packed says which. GGUF and formats

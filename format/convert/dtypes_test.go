@@ -86,8 +86,7 @@ func TestWider(t *testing.T) {
 // TestScalars: where a format has none, they have the shape [1], if that is accepted.
 func TestScalars(t *testing.T) {
 	in := tensors(t, floats("s", tensor.Shape{}, 7), raw("n", tensor.Int64, tensor.Shape{}, le(8, 9)))
-	o := &convert.Options{}
-	o.Extended = true
+	o := &convert.Options{Write: &format.WriteOptions{Extended: true}}
 	refused(t, in, "mag", o, format.ErrUnsupported)
 	o.Lossy, o.Verify = true, true
 	m, report := converted(t, in, "mag", o)
@@ -95,7 +94,7 @@ func TestScalars(t *testing.T) {
 	want := []schema.Loss{{Kind: schema.LossConversion, Name: "n", Why: why, Acceptable: true}, {Kind: schema.LossConversion, Name: "s", Why: why, Acceptable: true}}
 	expect.Equal(t, want, report.Losses)
 	expect.Equal(t, vector("s", 7), content(t, m, "s"), loose)
-	o.Extended = false // no int64, so one tensor takes both
+	o.Write = nil // no int64, so one tensor takes both
 	if m, report = converted(t, in, "mag", o); len(report.Losses) != 3 {
 		t.Fatal(report)
 	}
@@ -140,7 +139,7 @@ func TestOverflow(t *testing.T) {
 				Why: fmt.Sprintf("%d numbers that are too large for %v become infinite", tt.want, tt.to)}}
 			expect.Equal(t, want, report.Losses)
 			for _, accept := range []string{"conversion", "conversion:w"} {
-				o.AcceptLoss = []string{accept}
+				o.Write = &format.WriteOptions{AcceptLoss: []string{accept}}
 				if _, report := converted(t, in, "safetensors", o); report.Losses != nil {
 					t.Errorf("%s: %v", accept, report)
 				}
@@ -226,10 +225,7 @@ func TestJoinScales(t *testing.T) {
 
 // TestJoinScalesQuantizes: what -quantize does applies to the joined tensor.
 func TestJoinScalesQuantizes(t *testing.T) {
-	_, report := converted(t, tensors(t, scaled()...), "gguf", &convert.Options{
-		JoinScales: true, Quantize: convert.Quantized(tensor.QuantizeOptions{Encoding: gguf.Q8_0()}),
-		Keep: func(info tensor.Info) bool { return info.Name == "b" },
-	})
+	_, report := converted(t, tensors(t, scaled()...), "gguf", &convert.Options{JoinScales: true, Quantize: convert.Quantized(tensor.QuantizeOptions{Encoding: gguf.Q8_0()}), Keep: func(info tensor.Info) bool { return info.Name == "b" }})
 	if len(report.Quantized) != 1 || report.Quantized[0].MaxAbs > 12.0/127 {
 		t.Errorf("%+v", report.Quantized)
 	}

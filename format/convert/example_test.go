@@ -2,6 +2,7 @@ package convert_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"log"
@@ -12,6 +13,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 	_ "github.com/weightmap/weightmap/format/all"
 	"github.com/weightmap/weightmap/format/convert"
+	"github.com/weightmap/weightmap/format/gguf"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -24,7 +26,7 @@ func save() (path string) {
 	weight, errWeight := tensor.Of("fc.weight", tensor.Shape{2, 2}, []float32{1, -0.5, 0.25, 0.125})
 	bias, errBias := tensor.Of("fc.bias", tensor.Shape{2}, []float32{0.5, -1})
 	path = filepath.Join(dir, "model.safetensors")
-	if err := errors.Join(errWeight, errBias, format.Save(path, "", weight, bias)); err != nil {
+	if err := errors.Join(errWeight, errBias, format.Save(context.Background(), path, nil, []tensor.View{weight, bias}, nil)); err != nil {
 		log.Fatal(err)
 	}
 	return path
@@ -35,7 +37,7 @@ func save() (path string) {
 func ExampleFile() {
 	in := save()
 	defer os.RemoveAll(filepath.Dir(in))
-	report, err := convert.File(in, filepath.Join(filepath.Dir(in), "model.wia"), &convert.Options{
+	report, err := convert.File(context.Background(), in, filepath.Join(filepath.Dir(in), "model.wia"), &convert.Options{
 		Lossy:    true,
 		Verify:   true,
 		Quantize: convert.Quantized(tensor.QuantizeOptions{PerChannel: true, Axis: convert.OutputAxis}),
@@ -67,7 +69,7 @@ func ExampleWrite() {
 	}
 	defer m.Close()
 	var answer bytes.Buffer
-	if _, err := convert.Write(m, &answer, &convert.Options{To: "gguf"}); err != nil {
+	if _, err := convert.Write(context.Background(), m, &answer, &convert.Options{Write: &format.WriteOptions{Format: gguf.Format{}}}); err != nil {
 		log.Fatal(err)
 	}
 	fmt.Printf("%q\n", answer.Next(4))
@@ -84,7 +86,7 @@ func ExampleModel() {
 	}
 	defer m.Close()
 	out := filepath.Join(filepath.Dir(in), "model.gguf")
-	if _, err := convert.Model(m, out, &convert.Options{
+	if _, err := convert.Model(context.Background(), m, out, &convert.Options{
 		Keep:   func(t tensor.Info) bool { return !strings.HasSuffix(t.Name, ".bias") },
 		Rename: func(name string) string { return strings.Replace(name, "fc.", "head.", 1) },
 		DType:  tensor.Float16,

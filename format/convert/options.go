@@ -1,7 +1,6 @@
 package convert
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -14,11 +13,11 @@ import (
 
 // Options changes how a model is converted. Nil and the zero value convert bit for bit.
 type Options struct {
-	// WriteOptions has the context and the progress of writing. Losses in AcceptLoss are not reported.
-	format.WriteOptions
-
-	// To is the name of the target's format; "" means the format of its file name extension.
-	To string
+	// Read has the options to open the source and, for Verify, the target: limits, keys, checks.
+	Read *format.Options
+	// Write has the options of the target: its format, compression and so on. The context of the conversion takes the
+	// place of those in Read and Write. Losses in AcceptLoss are not reported.
+	Write *format.WriteOptions
 	// Lossy leaves out what the target cannot represent and the model does not need, and reports it in
 	// Report.Losses. Numbers too large for their new dtype become infinite. A tensor whose dtype the
 	// target lacks gets a dtype that holds its values (float16 becomes float32; int64 becomes int32 if
@@ -54,8 +53,6 @@ type Options struct {
 	Verify bool
 	// DryRun checks everything that can be checked before tensors are written, and writes nothing.
 	DryRun bool
-	// Read has the options to open the source and, for Verify, the target: limits, keys, checks.
-	Read *format.Options
 }
 
 // Quantized returns a function for Options.Quantize that treats all tensors alike.
@@ -92,29 +89,64 @@ type Stats struct {
 	tensor.QuantStats
 }
 
-// checked returns a validated copy with defaults filled in. It works on nil.
-func (o *Options) checked(path string) (*Options, error) {
-	c := *cmp.Or(o, &Options{})
+// newJob returns a job to write to path, or "" for an io.Writer. It checks the options, which may be nil.
+func newJob(ctx context.Context, path string, o *Options) (*job, error) {
+	j := &job{ctx: ctx, path: path, report: &Report{}, stop: make(chan struct{})}
+	if ctx == nil {
+		j.ctx = context.Background()
+	}
+	if o != nil {
+		j.o = *o
+	}
 	takes := []tensor.DType{tensor.Invalid, tensor.Float64, tensor.Float32, tensor.Float16, tensor.BFloat16}
-	if !slices.Contains(takes, c.DType) {
-		return nil, &tensor.Error{Field: "DType", Offset: -1, Err: fmt.Errorf("%w: %v is no floating-point type to convert to", format.ErrOption, c.DType)}
+	if !slices.Contains(takes, j.o.DType) {
+		err := fmt.Errorf("%w: %v is no floating-point type to convert to", format.ErrOption, j.o.DType)
+		return nil, &tensor.Error{Field: "DType", Offset: -1, Err: err}
 	}
-	c.Context = cmp.Or(c.Context, context.Background())
-	codec, err := format.For(c.To, path)
-	if err != nil {
-		return nil, err
+	if j.o.Write != nil {
+		j.target = *j.o.Write
 	}
-	c.To = codec.Name()
-	return &c, c.Context.Err()
+	j.target.Context = j.ctx
+	if j.target.Format == nil {
+		f, err := format.ByExtension(path)
+		if err != nil {
+			return nil, err
+		}
+		j.target.Format = f
+	}
+	j.driver = j.target.Format.Driver()
+	if j.driver == nil {
+		return nil, &tensor.Error{Field: "Write.Format", Offset: -1, Err: fmt.Errorf("%w: it has no driver", format.ErrOption)}
+	}
+	j.format = j.driver.Describe().Name
+	j.report.Format = j.format
+	return j, j.ctx.Err()
 }
 
-// reading returns the options to open a file of that format, or of any if it is "".
-func (o *Options) reading(name string) *format.Options {
-	r := *cmp.Or(o.Read, &format.Options{})
-	r.Context = cmp.Or(r.Context, o.Context)
-	r.Format = cmp.Or(name, r.Format)
-	if name == "" {
-		r.Check = cmp.Or(r.Check, format.CheckTouch) // the zero value is CheckDefault
+// reading returns the options to open the source.
+func (j *job) reading() *format.Options {
+	r := format.Options{}
+	if j.o.Read != nil {
+		r = *j.o.Read
+	}
+	r.Context = j.ctx
+	if r.Check == format.CheckDefault {
+		r.Check = format.CheckTouch
+	}
+	return &r
+}
+
+// rereading returns the options to open the target.
+func (j *job) rereading() *format.Options {
+	r := format.Options{}
+	if j.o.Read != nil {
+		r = *j.o.Read
+	}
+	r.Context = j.ctx
+	r.Format = j.target.Format
+	r.Trusted = nil // applies to the source
+	if j.target.Key != nil {
+		r.Key = j.target.Key
 	}
 	return &r
 }

@@ -19,10 +19,10 @@ func (j *job) packed(m *format.Model, g *schema.Graph) error {
 		return nil // the graph says what the tensors mean
 	}
 	j.report.Packed = quant.FindPacked(j.infos())
-	if len(j.report.Packed) == 0 || !j.computes() || m.Format() == j.o.To {
+	if len(j.report.Packed) == 0 || !j.computes() || m.Format() == j.format {
 		return nil
 	}
-	return located(m, packedField, fmt.Errorf("%w: %s, and programs that read %s would take the bytes for numbers", format.ErrUnsupported, j.these(), j.o.To))
+	return located(m, packedField, fmt.Errorf("%w: %s, and programs that read %s would take the bytes for numbers", format.ErrUnsupported, j.these(), j.format))
 }
 
 // these describes the first packed weights.
@@ -37,6 +37,6 @@ func (j *job) these() string {
 // computes reports whether programs that read the target's format compute with its tensors by their types, and know no
 // conventions of names.
 func (j *job) computes() bool {
-	_, hasOperators := j.target.(driver.Vocabulary)
-	return hasOperators || j.o.To == "gguf"
+	_, hasOperators := j.driver.(driver.Vocabulary)
+	return hasOperators || j.format == "gguf"
 }

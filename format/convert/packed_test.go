@@ -37,7 +37,7 @@ func TestPacked(t *testing.T) {
 	for _, to := range format.Writable() {
 		computes := map[string]bool{"gguf": true, "onnx": true, "mobi": true, "mle": true, "wia": true}[to]
 		for in, want := range map[string]string{two: `2 tensors are packed GPTQ weights, the first is "a.qweight"`, eight: `"l.weight" is a packed FP8 weight`} {
-			r, err := convert.File(in, "m."+to, &convert.Options{To: to, Lossy: true, DryRun: true})
+			r, err := convert.File(t.Context(), in, "m."+to, &convert.Options{Lossy: true, DryRun: true, Write: &format.WriteOptions{Format: expect.Must(format.ByName(to))}})
 			if computes {
 				if !errors.Is(err, format.ErrUnsupported) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "programs that read "+to) {
 					t.Errorf("%s: %v, want %s", to, err, want)
@@ -86,7 +86,7 @@ func TestPackedCopy(t *testing.T) {
 	expect.OK(t, err)
 	s, err := tensor.Of("l.SCB", tensor.Shape{2}, []float32{1, 2})
 	expect.OK(t, err)
-	expect.OK(t, format.Save(path, "", w, s))
+	expect.OK(t, format.Save(t.Context(), path, nil, []tensor.View{w, s}, nil))
 	m, r := converted(t, path, "gguf", nil)
 	expect.Equal(t, 2, m.Len())
 	expect.Equal(t, 1, len(r.Packed))

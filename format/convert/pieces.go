@@ -37,7 +37,7 @@ func (j *job) each(v tensor.View, f func(*piece) error) error {
 	for ; err == nil && p.first < elems; p.first += int64(p.n) {
 		p.n = int(min(pieceElems, elems-p.first))
 		j.read.Used(int64(bytesOf(&info, p.n)))
-		if err = j.o.Context.Err(); err == nil {
+		if err = j.ctx.Err(); err == nil {
 			err = f(&p)
 		}
 	}

@@ -54,7 +54,7 @@ func (j *job) plan(m *format.Model) error {
 			it.to.Name = j.o.Rename(name)
 			if other, taken := owners[it.to.Name]; taken {
 				err := fmt.Errorf("%w: tensors %q and %q would both be called %q%.0w", format.ErrOption, other, name, it.to.Name, format.ErrSchema)
-				return &tensor.Error{Format: j.o.To, Field: "Rename", Offset: -1, Err: err}
+				return &tensor.Error{Format: j.format, Field: "Rename", Offset: -1, Err: err}
 			}
 			owners[it.to.Name] = name
 		}
@@ -64,7 +64,7 @@ func (j *job) plan(m *format.Model) error {
 		names[name] = it.to.Name
 	}
 	j.workers = workersFor(j.items)
-	err = work.Each(j.o.Context, len(j.items), j.workers, func(i int) error {
+	err = work.Each(j.ctx, len(j.items), j.workers, func(i int) error {
 		it := j.items[i]
 		if it.z == nil || it.to.Encoding != nil {
 			return nil

@@ -8,7 +8,7 @@ import (
 
 // String describes the options without keys, on one line.
 func (o Options) String() string {
-	return oneline.Struct("Options", "WriteOptions", o.WriteOptions, "To", o.To, "Lossy", o.Lossy, "Keep", o.Keep != nil, "Rename", o.Rename != nil,
+	return oneline.Struct("Options", "Write", o.Write, "Lossy", o.Lossy, "Keep", o.Keep != nil, "Rename", o.Rename != nil,
 		"JoinScales", o.JoinScales, "DType", uint8(o.DType), "Quantize", o.Quantize != nil, "QuantizeOnly", o.QuantizeOnly != nil,
 		"Verify", o.Verify, "DryRun", o.DryRun, "Read", o.Read)
 }

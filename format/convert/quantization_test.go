@@ -229,8 +229,7 @@ func spreading(seed uint64) *builder {
 func TestVerifyNumbers(t *testing.T) {
 	in := tensors(t, floats("w", tensor.Shape{4, 100}, wave(400)...))
 	m, _ := converted(t, in, "wia", &convert.Options{Quantize: int8s})
-	o := &convert.Options{Verify: true}
-	o.Format = &mle.WriteOptions{Quantized: true}
+	o := &convert.Options{Verify: true, Write: &format.WriteOptions{Format: mle.Format{Quantized: true}}}
 	out, _ := converted(t, m.Path(), "mle", o)
 	real := func(m *format.Model) []float32 {
 		v, err := m.Tensor("w")
@@ -252,7 +251,8 @@ func quantizedNetwork(t *testing.T, in, to string, perChannel bool) string {
 	t.Helper()
 	q, o := tensor.QuantizeOptions{PerChannel: perChannel, Axis: convert.OutputAxis}, &convert.Options{Lossy: true, Verify: true}
 	if to == "mle" {
-		q.Axis, o.Format = 0, &mle.WriteOptions{Quantized: true}
+		q.Axis = 0
+		o.Write = &format.WriteOptions{Format: mle.Format{Quantized: true}}
 	}
 	o.Quantize = convert.Quantized(q)
 	m, report := converted(t, in, to, o)

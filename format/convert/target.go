@@ -16,12 +16,13 @@ import (
 // targetField is the Field of the errors of a path that is not to be replaced.
 const targetField = "target"
 
-// checkTarget refuses a path whose file belongs to a model of several files: to m, or to one that is in the directory of
+// checkTarget refuses a target whose file belongs to a model of several files: to m, or to one that is in the directory of
 // the path. Replacing the file would leave that model broken.
-func checkTarget(m *format.Model, path string, o *Options) error {
+func (j *job) checkTarget(m *format.Model) error {
+	path := j.path
 	refuse := func(why string) error {
 		err := fmt.Errorf("it is %s: writing it would break that model%.0w", why, format.ErrSchema)
-		return &tensor.Error{Format: o.To, Path: path, Field: targetField, Offset: -1, Err: err}
+		return &tensor.Error{Format: j.format, Path: path, Field: targetField, Offset: -1, Err: err}
 	}
 	name := filepath.Base(path)
 	there, err := os.Stat(path)
@@ -31,7 +32,7 @@ func checkTarget(m *format.Model, path string, o *Options) error {
 				return refuse("a file of the model that is converted")
 			}
 		}
-		if strings.HasSuffix(name, shards.IndexEnding) && o.MaxShard == 0 {
+		if strings.HasSuffix(name, shards.IndexEnding) && j.target.MaxShard == 0 {
 			return refuse("the index of a model")
 		}
 	}
@@ -43,7 +44,7 @@ func checkTarget(m *format.Model, path string, o *Options) error {
 		return nil
 	case p.Index != "":
 		return refuse(p.String())
-	case o.MaxShard > 0 && o.To == "gguf": // replaces all parts
+	case j.target.MaxShard > 0 && j.format == "gguf": // replaces all parts
 		return nil
 	}
 	for _, part := range shards.NamesLike(name) {

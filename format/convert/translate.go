@@ -2,6 +2,7 @@ package convert
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -27,12 +28,12 @@ const (
 // attributes of nodes, and adds those for attributes that became tensors. If nodes have no counterpart,
 // it records them for refuse and leaves the plan as it was.
 func (j *job) translate(m *format.Model, p *schema.Schema) {
-	source, err := format.Lookup(m.Format())
-	if err != nil || p.Graph == nil || len(p.Graph.Nodes) == 0 || m.Format() == j.o.To {
+	source, err := format.ByName(m.Format())
+	if err != nil || p.Graph == nil || len(p.Graph.Nodes) == 0 || m.Format() == j.format {
 		return // with an error, the model's driver is not registered
 	}
-	t := newTranslator(p, j.items, j.o.To)
-	t.run(source.Driver(), j.target)
+	t := newTranslator(p, j.items, j.format)
+	t.run(source.Driver(), j.driver, j.hasGraphs())
 	if j.gaps = t.gaps; len(j.gaps) == 0 && len(t.nodes) > 0 {
 		t.finish()
 		j.items = t.items
@@ -147,12 +148,12 @@ func (t *translator) inputs() {
 	}
 }
 
-// run translates the nodes. If there is nothing to translate, it leaves nodes and gaps empty.
-func (t *translator) run(source, target driver.Driver) {
+// run translates the nodes. hasGraphs says that files of the target have graphs. If there is nothing to translate, it leaves nodes and gaps empty.
+func (t *translator) run(source, target driver.Driver, hasGraphs bool) {
 	from, known := source.(driver.Vocabulary)
 	to, ok := target.(driver.Vocabulary)
 	if !ok {
-		if !hasGraphs(target) {
+		if !hasGraphs {
 			return // it refuses the graph
 		}
 		source = target
@@ -196,20 +197,21 @@ func (t *translator) run(source, target driver.Driver) {
 	}
 }
 
-// hasGraphs reports whether files of a format have graphs.
-func hasGraphs(d driver.Driver) bool {
-	p := &schema.Schema{Graph: &schema.Graph{Name: "graph"}}
-	_, err := driver.Fit(d, p, &driver.WriteOptions{}, nil)
-	return !slices.ContainsFunc(lossesIn(err), func(l schema.Loss) bool { return l.Kind == schema.LossGraph })
+// hasGraphs reports whether files of the target's format have graphs.
+func (j *job) hasGraphs() bool {
+	o := j.target
+	o.AcceptLoss = nil
+	list, _ := format.Losses("", &schema.Schema{Graph: &schema.Graph{Name: "graph"}}, &o)
+	return !slices.ContainsFunc(list, func(l schema.Loss) bool { return l.Kind == schema.LossGraph })
 }
 
 // leaveOwn removes the entries that ONNX needs for its graph where the target has no graph, and those that a conversion back
 // writes again.
 func (j *job) leaveOwn(m *format.Model, p *schema.Schema) {
-	if m.Format() == j.o.To {
+	if m.Format() == j.format {
 		return
 	}
-	keepsGraph := hasGraphs(j.target)
+	keepsGraph := j.hasGraphs()
 	custom := false
 	p.Graph.Walk(func(g *schema.Graph) {
 		for _, n := range g.Nodes {
@@ -407,20 +409,21 @@ func (j *job) refuse() error {
 	if len(j.gaps) == 0 {
 		return nil
 	}
-	_, err := schema.Fit(j.o.To, j.to, j.o.AcceptLoss, func(p *schema.Schema, l *schema.LossList) error {
+	_, err := schema.Fit(j.format, j.to, j.target.AcceptLoss, func(p *schema.Schema, l *schema.LossList) error {
 		for _, g := range j.gaps {
 			if p.Graph != nil {
 				l.Graph(g.part, g.err)
 			}
 		}
-		w, ok := j.target.(driver.Writer)
-		if !ok {
-			return nil
-		}
-		bare := *p
-		bare.Graph = nil
-		return w.Losses(&bare, &driver.WriteOptions{Context: j.o.Context, Path: j.path}, l)
+		return nil
 	})
+	var refused *schema.LossError
+	if errors.As(err, &refused) { // names what else the target lacks
+		bare := *j.to
+		bare.Graph = nil
+		others, _ := format.Losses(j.path, &bare, &j.target)
+		refused.Losses = append(refused.Losses, others...)
+	}
 	for _, l := range lossesIn(err) {
 		if l.Kind == schema.LossGraph && !j.accept(l) {
 			return wire.InFile(err, j.path)

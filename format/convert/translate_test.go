@@ -360,7 +360,7 @@ func TestNoCounterpart(t *testing.T) {
 func TestDocumentedOperators(t *testing.T) {
 	var lines []string
 	for _, name := range format.Writable() {
-		c, err := format.Lookup(name)
+		c, err := format.ByName(name)
 		expect.OK(t, err)
 		v, ok := c.Driver().(driver.Vocabulary)
 		if !ok {

@@ -27,6 +27,12 @@ import (
 	_ "github.com/weightmap/weightmap/tsr"
 )
 
+// formatOf is the format of a driver.
+type formatOf struct{ driver driver.Driver }
+
+// Driver implements format.Format.
+func (f formatOf) Driver() driver.Driver { return f.driver }
+
 // silent is a format of another module that says nothing of its operators.
 type silent struct{ driver.Driver }
 
@@ -37,7 +43,7 @@ type graphless struct{ driver.Writer }
 
 func (graphless) Describe() driver.Description { return driver.Description{Name: "silent"} }
 
-func (graphless) Losses(p *schema.Schema, _ *driver.WriteOptions, l *schema.LossList) error {
+func (graphless) Losses(p *schema.Schema, _ *driver.LayoutOptions, l *schema.LossList) error {
 	l.TensorsOnly(p, "graphless")
 	return nil
 }
@@ -108,7 +114,8 @@ func TestVocabularies(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			p, items := vocabularyPlan(t, tt.op, tt.attrs...)
 			x := newTranslator(p, items, tt.to.Describe().Name)
-			x.run(tt.from, tt.to)
+			j := &job{target: format.WriteOptions{Format: formatOf{tt.to}}}
+			x.run(tt.from, tt.to, j.hasGraphs())
 			got := "as it is"
 			if len(x.gaps) > 0 {
 				if got = strings.Replace(x.gaps[0].err.Error(), `node "first": unsupported:`, "refused:", 1); !errors.Is(x.gaps[0].err, format.ErrUnsupported) || x.gaps[0].part != "nodes[0] ("+tt.op+")" {
@@ -132,7 +139,7 @@ func TestBiasOfClaims(t *testing.T) {
 	expect.OK(t, err)
 	p, _ := vocabularyPlan(t, "Conv")
 	x := newTranslator(p, []*item{{from: w, to: w.Info()}}, "spoken")
-	if x.run(own{}, spoken{}); len(x.gaps) != 1 || !strings.Contains(x.gaps[0].err.Error(), "weights of shape") {
+	if x.run(own{}, spoken{}, true); len(x.gaps) != 1 || !strings.Contains(x.gaps[0].err.Error(), "weights of shape") {
 		t.Errorf("%+v", x.gaps)
 	}
 }
@@ -144,16 +151,16 @@ func TestVerify(t *testing.T) {
 	v, err := tensor.FromBytes("a b", tensor.Float32, tensor.Shape{4}, data)
 	expect.OK(t, err)
 	in := filepath.Join(t.TempDir(), "in.safetensors")
-	expect.OK(t, format.Save(in, "", v))
+	expect.OK(t, format.Save(t.Context(), in, nil, []tensor.View{v}, nil))
 	m, err := format.Open(in, nil)
 	expect.OK(t, err)
 	defer m.Close()
 	for _, to := range []string{"safetensors", "tsr", "mle"} {
 		path := filepath.Join(t.TempDir(), "out."+to)
-		o, err := (&Options{Lossy: true, Verify: true}).checked(path)
+		j, err := newJob(t.Context(), path, &Options{Lossy: true, Verify: true})
 		expect.OK(t, err)
-		j := newJob(m, path, o)
-		expect.OK(t, j.run(m))
+		_, err = j.checked(m)
+		expect.OK(t, err)
 		b := expect.Read(t, path)
 		copy(b[bytes.Index(b, data):], "S")
 		expect.OK(t, os.WriteFile(path, b, 0o666))
@@ -169,7 +176,7 @@ func TestVerify(t *testing.T) {
 func TestRandomGraphs(t *testing.T) {
 	drivers, vocabularies := map[string]driver.Driver{}, map[string][]driver.Operator{}
 	for _, name := range []string{"onnx", "mobi", "mle"} {
-		c, err := format.Lookup(name)
+		c, err := format.ByName(name)
 		expect.OK(t, err)
 		drivers[name], vocabularies[name] = c.Driver(), c.Driver().(driver.Vocabulary).Operators()
 	}
@@ -188,7 +195,7 @@ func TestRandomGraphs(t *testing.T) {
 		}
 		p, items := randomGraph(t, r, vocabularies[from])
 		x := newTranslator(p, items, to)
-		x.run(drivers[from], drivers[to])
+		x.run(drivers[from], drivers[to], true)
 		if len(x.gaps) > 0 {
 			continue
 		}

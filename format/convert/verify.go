@@ -14,16 +14,11 @@ import (
 
 // verify compares the target with the written data.
 func (j *job) verify() error {
-	read := j.o.reading(j.o.To)
-	read.Trusted = nil // applies to the source
-	if j.o.Key != nil {
-		read.Key = j.o.Key
-	}
 	path := j.path
 	if len(j.report.Files) > 0 {
 		path = j.report.Files[0]
 	}
-	m, err := format.Open(path, read)
+	m, err := format.Open(path, j.rereading())
 	if err != nil {
 		return err
 	}
@@ -91,7 +86,7 @@ func (j *job) contentOf(v tensor.View, it *item) (string, error) {
 		var n int64
 		n, err = io.CopyN(h, r, 1<<20)
 		j.read.Used(n)
-		err = cmp.Or(err, j.o.Context.Err())
+		err = cmp.Or(err, j.ctx.Err())
 	}
 	if err != io.EOF {
 		return "", err

@@ -56,7 +56,7 @@ func saved(t *testing.T, file string, o *format.WriteOptions, meta schema.Metada
 		s.Tensors = append(s.Tensors, v.Info())
 	}
 	path := filepath.Join(t.TempDir(), file)
-	w, err := format.Create("", path, s, o)
+	w, err := format.Create(path, s, o)
 	expect.OK(t, err)
 	for _, v := range views {
 		expect.OK(t, w.WriteView(v))

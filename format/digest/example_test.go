@@ -27,10 +27,10 @@ func ExampleTensors() {
 		log.Fatal(err)
 	}
 	paths := []string{filepath.Join(dir, "m.safetensors"), filepath.Join(dir, "m.npz")}
-	if err := format.Save(paths[0], "", v); err != nil {
+	if err := format.Save(context.Background(), paths[0], nil, []tensor.View{v}, nil); err != nil {
 		log.Fatal(err)
 	}
-	if _, err := convert.File(paths[0], paths[1], nil); err != nil {
+	if _, err := convert.File(context.Background(), paths[0], paths[1], nil); err != nil {
 		log.Fatal(err)
 	}
 	for _, path := range paths {

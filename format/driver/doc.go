@@ -9,11 +9,16 @@
 //
 //	func (safetensors) Describe() driver.Description { ... }             // name, file endings
 //	func (safetensors) Detect(head []byte, size int64) bool { ... }      // by content
-//	func (safetensors) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parsed, error) { ... }
-//	func (safetensors) Losses(p *schema.Schema, o *driver.WriteOptions, l *schema.LossList) error { ... }
-//	func (safetensors) Layout(p *schema.Schema, o *driver.WriteOptions) (*driver.Layout, error) { ... }
+//	func (safetensors) Parse(src driver.Source, x *driver.Index, o *driver.ParseOptions) (*driver.Parsed, error) { ... }
+//	func (safetensors) Losses(p *schema.Schema, o *driver.LayoutOptions, l *schema.LossList) error { ... }
+//	func (safetensors) Layout(p *schema.Schema, o *driver.LayoutOptions) (*driver.Layout, error) { ... }
 //
-//	func init() { format.Register(safetensors{}) }
+//	// Format is what programs see: its fields are the options that only this format has.
+//	type Format struct{}
+//
+//	func (Format) Driver() driver.Driver { return safetensors{} }
+//
+//	func init() { format.Register(Format{}) }
 //
 // # Reading
 //

@@ -21,7 +21,7 @@ type Driver interface {
 	// file is cut short meanwhile. src stays valid for the functions of Parsed until the
 	// model is closed. During Parse, Slice returns private memory; later it may alias the
 	// mapping: do not read again what Parse has checked.
-	Parse(src Source, x *Index, o *Options) (*Parsed, error)
+	Parse(src Source, x *Index, o *ParseOptions) (*Parsed, error)
 }
 
 // SniffLen is the number of bytes that Detect gets. The magic of a tar archive ends there.
@@ -46,14 +46,14 @@ type Description struct {
 // DirParser is a Driver whose models may be directories.
 type DirParser interface {
 	// ParseDir is Parse for a directory.
-	ParseDir(dir Dir, x *Index, o *Options) (*Parsed, error)
+	ParseDir(dir Dir, x *Index, o *ParseOptions) (*Parsed, error)
 }
 
 // Parsed is the result of a parser, apart from the Index. Every field may be zero. The
 // functions must be safe for concurrent use; the engine calls them under its guard, and never
 // after Close.
 type Parsed struct {
-	// Own is a value for the format's package, which gets it back with Codec.Own.
+	// Own is a value for the format's package, which gets it back with format.Model.Own.
 	Own any
 	// Metadata has the key-value pairs in file order.
 	Metadata schema.Metadata
@@ -93,7 +93,7 @@ type Parsed struct {
 	// Load returns the little-endian bytes of tensor i (Tensor.Loaded), exactly its size,
 	// in heap memory that does not change, aligned for its dtype. Calls for the same tensor do
 	// not overlap; the result is cached until Evict or Close. The engine counts its size in
-	// Options.Memory before the call.
+	// ParseOptions.Memory before the call.
 	Load func(i int) ([]byte, error)
 	// Stream writes the bytes that Load would return to w, piece by piece, and fails if Load
 	// would.

@@ -30,12 +30,12 @@ type Places struct {
 type PartsParser interface {
 	Driver
 	// ParseParts is Parse for all these files of a directory.
-	ParseParts(d Dir, names []string, x *Index, o *Options) (*Parsed, error)
+	ParseParts(d Dir, names []string, x *Index, o *ParseOptions) (*Parsed, error)
 }
 
 // FolderParser is a Driver that can read a directory into which an archive of its format was unpacked.
 type FolderParser interface {
 	Driver
 	// ParseFolder is Parse for such a directory.
-	ParseFolder(d Dir, x *Index, o *Options) (*Parsed, error)
+	ParseFolder(d Dir, x *Index, o *ParseOptions) (*Parsed, error)
 }

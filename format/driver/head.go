@@ -9,13 +9,13 @@ import (
 )
 
 // Head reads the beginning of a file into private memory, for formats whose structure has a length that
-// becomes known only while parsing. Its memory is reserved in Options.Memory until Close.
+// becomes known only while parsing. Its memory is reserved in ParseOptions.Memory until Close.
 type Head struct {
 	src    Source
-	o      *Options
+	o      *ParseOptions
 	b      []byte
 	expect int64
-	count  int64 // bytes reserved in Options.Memory
+	count  int64 // bytes reserved in ParseOptions.Memory
 }
 
 // MaxStructure is the maximum size of a file's structure in bytes.
@@ -29,7 +29,7 @@ const (
 var headPool = sync.Pool{New: func() any { return &Head{b: make([]byte, 0, headStep)} }}
 
 // ReadHead returns a Head of src. The caller must call Close.
-func ReadHead(src Source, o *Options) *Head {
+func ReadHead(src Source, o *ParseOptions) *Head {
 	h := headPool.Get().(*Head)
 	h.src, h.o, h.b, h.expect, h.count = src, o, h.b[:0], 0, 0
 	return h

@@ -30,7 +30,7 @@ func TestHead(t *testing.T) {
 	for i := range src.b {
 		src.b[i] = byte(i * 7 >> 3)
 	}
-	o := &Options{Context: context.Background(), Memory: NewMemory(2 << 20)}
+	o := &ParseOptions{Context: context.Background(), Memory: NewMemory(2 << 20)}
 	h := ReadHead(src, o)
 	for _, n := range []int64{0, 1, 16 << 10, 17 << 10, 400_000, 400_001, 1 << 20} {
 		b, err := h.Need(n)
@@ -68,7 +68,7 @@ func TestHeadLimits(t *testing.T) {
 		{"canceled", 1 << 20, 1, 0, canceled, context.Canceled, 0},
 	} {
 		src := &headSource{b: make([]byte, 1<<20), size: tt.size}
-		o := &Options{Context: tt.ctx, Memory: NewMemory(tt.memory)}
+		o := &ParseOptions{Context: tt.ctx, Memory: NewMemory(tt.memory)}
 		h := ReadHead(src, o)
 		_, err := h.Need(tt.need)
 		if tt.want == errEnd && err == nil || tt.want != errEnd && !errors.Is(err, tt.want) || tt.most > 0 && o.Memory.used.Load() > 64*tt.most {

@@ -2,91 +2,63 @@ package driver
 
 import (
 	"context"
+	"crypto"
+	"time"
 )
 
-// Options changes how a model is opened. Nil and the zero value work. A negative limit or an unknown
-// value is ErrOption.
-type Options struct {
-	// Context cancels opening: reads of an io.ReaderAt and work that takes long. Nil means
-	// context.Background. An open model does not use it: its methods take a context of their own.
+// ParseOptions are the options of a program (format.Options) that concern a parser.
+type ParseOptions struct {
+	// Context cancels parsing. It must not be used later.
 	Context context.Context
-	// Format is the name of the format, "" to detect it by content.
-	Format string
-	// Check says which checksums are verified when. Progress and Workers apply to what CheckAll and
-	// Trusted verify, as in Model.Verify. Workers is also how many goroutines Model.Load and tensor.Decode
-	// take; 0 means one per CPU.
-	Check    Check
-	Progress Progress
-	Workers  int
-	// MaxMemory is the limit for the memory that the library allocates for the model, in bytes: the
-	// index, metadata and graph, decompressed and decrypted data, cached tensors, and files that cannot be
-	// mapped or are not (Private). Mappings and what the caller owns, such as the result of View.Clone, do not count.
-	// With 0 there is no such limit, but the structure, above all a graph, may take at most
-	// 16 MiB plus 16 times its size in the file.
-	//
-	// Other limits hold for any MaxMemory: MaxTensors tensors, and MaxStructure bytes that are not data. A
-	// compressed section may inflate to 256 times its stored size, or 16 MiB if that is more, but to
-	// no more than 64 MiB (metadata) or 1 GiB (graph). Exceeding a limit is ErrLimit.
-	MaxMemory int64
-	// CacheBytes is how many bytes of tensors stay in memory once they were read from an io.ReaderAt, or
-	// from a file that is read on demand. With 0 each use reads them again.
-	CacheBytes int64
-	// Key is the AES-256 key of an encrypted file: 32 bytes, or nil. Any other length is ErrKey.
-	// Files that are not encrypted ignore it. It is copied, and dropped when the model is closed.
+	// CheckSums means that the checksums of the structure are verified (Source.Compare does that).
+	CheckSums bool
+	// Key is the AES-256 key of an encrypted file, or nil.
 	Key []byte
-	// Trusted says what the files of the model must be: TrustKey for a signature in the file (mle, wia), a
-	// *signing.Policy for a detached signature of any files, or another Trust. Every file of the model is compared before
-	// anything of it is used, whatever the model is opened from, and also if it is opened later. A file that is unsigned,
-	// signed by another key or changed is ErrSignature (ErrChecksum too if it has other bytes); a key that is empty or of another
-	// type is ErrKey. External data needs a checksum in the signed part where the signature is in the file.
-	//
-	// What was compared is what is used. Bytes that are copied (by View.ReadInto, View.ReadAt, View.Clone, tensor.Decode, Model.Load,
-	// Model.Verify, Model.Native and writers, and metadata) are compared after the copy, each time. Bytes, As and Use lend the mapped
-	// file itself. The library has compared these bytes with the signature, once. Another process that may write the
-	// file can change what the slice shows afterwards, and no check can see that. If slices must not change
-	// either: Options.Private, or a file that nobody can write.
-	Trusted Trust
-	// Dir is the directory of external data files, for a model that is not opened by path.
-	Dir string
-	// Root is a directory that symbolic links of the model may lead to. Links of shards, parts and
-	// external data may always lead below their own directory and, if Root is not set, from a snapshot of a
-	// Hugging Face cache (ROOT/snapshots/REVISION) to its ROOT/blobs; so may the model file if Open is given a
-	// directory. Each element of a name is examined. Any other link is ErrUnsupported. For OpenFS, Root is a name in
-	// the file system.
-	Root string
-	// Private reads all files of the model, with shards and external data, into memory when it is opened, instead of mapping them:
-	// for files that other programs overwrite in place, and for Windows, which does not replace a mapped file. No other process
-	// can change the model afterwards. An io.ReaderAt is read whole, too; OpenBytes uses the bytes of the caller as they are. A file
-	// that changes while it is read is ErrChanged, as far as its size and modification time show that. The files
-	// count for MaxMemory: if they exceed it, opening is ErrLimit.
-	Private bool
-	// Lock keeps the mapped files in physical memory until Close (mlock). Files that are mapped on first
-	// use, such as shards and external data, are locked then; Prefetch maps those of a directory. ErrLimit
-	// means that RLIMIT_MEMLOCK is too low; ErrUnsupported that the model is not mapped, or that
-	// the system is not Linux, Android, macOS or iOS.
-	Lock bool
-	// Debug makes Close protect the mapping instead of unmapping it: a raw slice that is used after
-	// Close ends the program at once. The address space is never released, so use it in tests only.
-	Debug bool
-
-	// Memory is for drivers: the account for MaxMemory. Programs leave it nil.
+	// Memory is the account for what the model allocates.
 	Memory *Memory
 }
 
-// Check says which checksums are verified, and when. The structure of a file is always validated.
-type Check uint8
+// LayoutOptions are the options of a program (format.WriteOptions) that concern how a file is laid out. The engine has refused
+// those that the format lacks (Description.Stores).
+type LayoutOptions struct {
+	Context context.Context
+	// Path is that of the new file, "" for an io.Writer.
+	Path string
+	// IsDir means that Path is that of a directory: it ends in a separator, or a directory is there.
+	IsDir bool
+	// Time is the creation time to record, and the time of a signature. It may be zero.
+	Time time.Time
+	// KeepNames asks for the names of the schema in a format that numbers its tensors.
+	KeepNames bool
+	// Compression names a method, "" for none. Level is from 1 to 9 with a compression, else 0.
+	Compression string
+	Level       int
+	// Signer signs the file, nil for no signature.
+	Signer crypto.Signer
+	// Key encrypts the file, nil for no encryption. It may have any length.
+	Key []byte
+	// Align is the alignment of data, a power of two, or 0.
+	Align int64
+	// Extended allows extensions of the format.
+	Extended bool
+	// ExternalFrom moves tensors of at least this many bytes to a file whose location begins with External, or with the
+	// name of the model's file; 0 moves none.
+	ExternalFrom int64
+	External     string
+}
 
-const (
-	// CheckDefault verifies the checksums of the structure when the file is opened. Data is verified by
-	// Model.Verify, and before its first use where the format requires that (mobi).
-	CheckDefault Check = iota
-	// CheckStructure verifies no checksum, neither on open nor on first use.
-	CheckStructure
-	// CheckTouch verifies the checksums of the structure on open, and those of a tensor before its first use.
-	CheckTouch
-	// CheckAll verifies every checksum on open, as Model.Verify does.
-	CheckAll
-)
+// Created returns the creation time to record in Unix seconds, 0 for none.
+func (o *LayoutOptions) Created() int64 {
+	if o.Time.IsZero() {
+		return 0
+	}
+	return o.Time.Unix()
+}
 
-// Sums reports whether the checksums of the structure are verified on open.
-func (c Check) Sums() bool { return c != CheckStructure }
+// Signed returns the time of a signature in Unix seconds: now, unless Time is set.
+func (o *LayoutOptions) Signed() int64 {
+	if o.Time.IsZero() {
+		return time.Now().Unix()
+	}
+	return o.Time.Unix()
+}

@@ -8,19 +8,6 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// String describes the options without keys, on one line.
-func (o Options) String() string {
-	return oneline.Struct("Options", "Format", o.Format, "Check", uint8(o.Check), "Progress", o.Progress != nil, "Workers", o.Workers,
-		"MaxMemory", o.MaxMemory, "CacheBytes", o.CacheBytes, "Key", oneline.Secret(o.Key != nil), "Trusted", o.Trusted != nil,
-		"Dir", o.Dir, "Root", o.Root, "Private", o.Private, "Lock", o.Lock, "Debug", o.Debug)
-}
-
-// GoString implements fmt.GoStringer like String.
-func (o Options) GoString() string { return o.String() }
-
-// LogValue implements slog.LogValuer like String.
-func (o Options) LogValue() slog.Value { return slog.StringValue(o.String()) }
-
 // String describes the name and the endings, on one line.
 func (d Description) String() string {
 	return oneline.Struct("Description", "Name", d.Name, "Extensions", d.Extensions, "CheckOnTouch", d.CheckOnTouch, "Stores", d.Stores)
@@ -91,46 +78,26 @@ func (x *Index) GoString() string { return x.String() }
 // LogValue implements slog.LogValuer like String.
 func (x *Index) LogValue() slog.Value { return slog.StringValue(x.String()) }
 
-// String describes the range and the size of the digest, on one line.
-func (d SignedDigest) String() string {
-	return oneline.Struct("SignedDigest", "Offset", d.Offset, "Size", d.Size, "Sum", len(d.Sum))
+// String describes the options without keys, on one line.
+func (o ParseOptions) String() string {
+	return oneline.Struct("ParseOptions", "CheckSums", o.CheckSums, "Key", oneline.Secret(o.Key != nil))
 }
 
 // GoString implements fmt.GoStringer like String.
-func (d SignedDigest) GoString() string { return d.String() }
+func (o ParseOptions) GoString() string { return o.String() }
 
 // LogValue implements slog.LogValuer like String.
-func (d SignedDigest) LogValue() slog.Value { return slog.StringValue(d.String()) }
-
-// String describes the file on one line.
-func (f UnverifiedFile) String() string {
-	return oneline.Struct("UnverifiedFile", "Name", f.Name, "Size", f.Size, "Open", f.Open)
-}
-
-// GoString implements fmt.GoStringer like String.
-func (f UnverifiedFile) GoString() string { return f.String() }
-
-// LogValue implements slog.LogValuer like String.
-func (f UnverifiedFile) LogValue() slog.Value { return slog.StringValue(f.String()) }
-
-// String describes the model by its path, on one line.
-func (u *Unverified) String() string { return oneline.Struct("Unverified", "Path", u.Path()) }
-
-// GoString implements fmt.GoStringer like String.
-func (u *Unverified) GoString() string { return u.String() }
-
-// LogValue implements slog.LogValuer like String.
-func (u *Unverified) LogValue() slog.Value { return slog.StringValue(u.String()) }
+func (o ParseOptions) LogValue() slog.Value { return slog.StringValue(o.String()) }
 
 // String describes the options without keys, on one line.
-func (o WriteOptions) String() string {
-	return oneline.Struct("WriteOptions", "Progress", o.Progress != nil, "NoSync", o.NoSync, "KeepOld", o.KeepOld, "Spool", o.Spool, "AcceptLoss", o.AcceptLoss,
-		"KeepNames", o.KeepNames, "MaxShard", o.MaxShard, "Compression", o.Compression, "Level", o.Level, "Signer", oneline.Secret(o.Signer != nil),
-		"Key", oneline.Secret(o.Key != nil), "Align", o.Align, "Extended", o.Extended, "ExternalFrom", o.ExternalFrom, "Format", o.Format != nil, "Path", o.Path)
+func (o LayoutOptions) String() string {
+	return oneline.Struct("LayoutOptions", "Path", o.Path, "KeepNames", o.KeepNames, "Compression", o.Compression, "Level", o.Level,
+		"Signer", oneline.Secret(o.Signer != nil), "Key", oneline.Secret(o.Key != nil), "Align", o.Align, "Extended", o.Extended,
+		"ExternalFrom", o.ExternalFrom, "External", o.External)
 }
 
 // GoString implements fmt.GoStringer like String.
-func (o WriteOptions) GoString() string { return o.String() }
+func (o LayoutOptions) GoString() string { return o.String() }
 
 // LogValue implements slog.LogValuer like String.
-func (o WriteOptions) LogValue() slog.Value { return slog.StringValue(o.String()) }
+func (o LayoutOptions) LogValue() slog.Value { return slog.StringValue(o.String()) }

@@ -129,26 +129,6 @@ type Verification interface {
 	// Compare compares Parsed.Sums[k] with the file, for Authenticate. It is not compared again before the first use of
 	// the tensors that it covers.
 	Compare(k int) error
-	// Signed records the state of the signature.
-	Signed(s SignatureState)
-}
-
-// SignatureState is the result of checking a signature.
-type SignatureState uint8
-
-const (
-	Unsigned         SignatureState = iota // the file has no signature
-	SignatureUnknown                       // the key in the file, if there is one, signed it, but no trusted key was given
-	SignatureTrusted                       // the signature by the trusted key is valid
-)
-
-// String returns "unsigned", "not checked" or "trusted".
-func (s SignatureState) String() string {
-	switch s {
-	case SignatureUnknown:
-		return "not checked"
-	case SignatureTrusted:
-		return "trusted"
-	}
-	return "unsigned"
+	// Signed records that the file is signed, and whether by the key Trusted.
+	Signed(byTrusted bool)
 }

@@ -15,10 +15,10 @@ type Writer interface {
 	// Losses adds everything that the format cannot hold of a schema, which has been
 	// checked. Accepted losses are removed from the schema before it is written. The error is for options that are
 	// invalid or do not go together.
-	Losses(p *schema.Schema, o *WriteOptions, l *schema.LossList) error
+	Losses(p *schema.Schema, o *LayoutOptions, l *schema.LossList) error
 	// Layout returns the layout of the file for a schema without losses. It returns
 	// ErrSchema if the format cannot store the schema.
-	Layout(p *schema.Schema, o *WriteOptions) (*Layout, error)
+	Layout(p *schema.Schema, o *LayoutOptions) (*Layout, error)
 }
 
 // Layout describes a file to write. If offsets depend on the data it has an Encode;
@@ -47,7 +47,7 @@ type Layout struct {
 	// or that the parts of Late follow everything else.
 	Streams bool
 	// Ordered means that the Encoder needs tensors in the schema's order. Tensors that come
-	// early are spooled as WriteOptions.Spool says or, if Secret is set, in memory.
+	// early are spooled as format.WriteOptions.Spool says or, if Secret is set, in memory.
 	Ordered, Secret bool
 	// External, if not nil, is a second file for the data of some tensors. It needs an Encode if it has a size.
 	External *External
@@ -132,15 +132,3 @@ type Target interface {
 
 // ErrSequential is returned by a sequential target for other operations. It wraps ErrUnsupported.
 var ErrSequential = fmt.Errorf("%w: the target can only be written from front to back", tensor.ErrUnsupported)
-
-// Fit returns the schema without the losses that the caller accepts, or a LossError with
-// all others. It returns the schema itself for a Driver that is no Writer.
-func Fit(d Driver, p *schema.Schema, o *WriteOptions, accept []string) (*schema.Schema, error) {
-	w, ok := d.(Writer)
-	if !ok {
-		return p, nil
-	}
-	return schema.Fit(d.Describe().Name, p, accept, func(p *schema.Schema, l *schema.LossList) error {
-		return w.Losses(p, o, l)
-	})
-}

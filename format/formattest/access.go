@@ -18,15 +18,15 @@ type way struct {
 
 // ways returns the ways to open b.
 func (x *subject) ways(b []byte, o *format.Options) []way {
-	c := x.cfg.Codec
+	o = o.With(x.cfg.Format)
 	return []way{
-		{"bytes", func(*testing.T) (*format.Model, error) { return c.OpenBytes(b, o) }},
+		{"bytes", func(*testing.T) (*format.Model, error) { return format.OpenBytes(b, o) }},
 		{"misaligned bytes", func(*testing.T) (*format.Model, error) {
-			return c.OpenBytes(append(make([]byte, 1, len(b)+1), b...)[1:], o)
+			return format.OpenBytes(append(make([]byte, 1, len(b)+1), b...)[1:], o)
 		}},
-		{"path", func(t *testing.T) (*format.Model, error) { return c.Open(x.stored(t, b), o) }},
+		{"path", func(t *testing.T) (*format.Model, error) { return format.Open(x.stored(t, b), o) }},
 		{"reader", func(*testing.T) (*format.Model, error) {
-			return c.OpenReaderAt(bytes.NewReader(b), int64(len(b)), o)
+			return format.OpenReaderAt(bytes.NewReader(b), int64(len(b)), o)
 		}},
 	}
 }
@@ -60,7 +60,7 @@ func (x *subject) content(t *testing.T) {
 // zeroCopy checks that plain tensors are at their offsets, are views of the mapping, and have the
 // alignment that the writer promises.
 func (x *subject) zeroCopy(t *testing.T) {
-	m, err := x.cfg.Codec.Open(x.stored(t, x.file), x.s.Options)
+	m, err := format.Open(x.stored(t, x.file), x.s.Options.With(x.cfg.Format))
 	expect.OK(t, err)
 	defer m.Close()
 	for name, v := range m.Tensors() {
@@ -82,7 +82,7 @@ func (x *subject) zeroCopy(t *testing.T) {
 		if x.cfg.Align > 0 {
 			align = x.cfg.Align
 		}
-		if x.cfg.ZeroCopy && x.writer.Name() != "" && info.Offset%align != 0 {
+		if x.cfg.ZeroCopy && x.write != nil && info.Offset%align != 0 {
 			t.Errorf("tensor %q is at %d, not a multiple of %d", name, info.Offset, align)
 		}
 	}

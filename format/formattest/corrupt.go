@@ -78,7 +78,7 @@ func (x *subject) bitFlips(t *testing.T) {
 func (x *subject) mustNotice(t *testing.T, b []byte, what string, harmless bool) {
 	t.Helper()
 	survives(t, what, func() {
-		m, err := x.cfg.Codec.OpenBytes(b, x.s.Options)
+		m, err := format.OpenBytes(b, x.s.Options.With(x.cfg.Format))
 		if err == nil {
 			defer m.Close()
 			_, err = m.Verify(context.Background(), &format.VerifyOptions{Workers: 1})
@@ -185,14 +185,14 @@ func (x *subject) bounded(t *testing.T) {
 			}
 			for _, w := range words {
 				n := copy(b[i:], w)
-				bound(fmt.Sprintf("% x at %#x", w, i), func() (*format.Model, error) { return x.cfg.Codec.OpenBytes(b, o) })
+				bound(fmt.Sprintf("% x at %#x", w, i), func() (*format.Model, error) { return format.OpenBytes(b, o.With(x.cfg.Format)) })
 				copy(b[i:i+n], x.file[i:])
 			}
 		}
 	}
 	for _, size := range []int64{int64(len(b)) + 1, 1 << 30, 1 << 50, 1<<63 - 1} {
 		bound(fmt.Sprintf("a reader that claims %d bytes", size), func() (*format.Model, error) {
-			return x.cfg.Codec.OpenReaderAt(&failing{b, nil}, size, x.s.Options)
+			return format.OpenReaderAt(&failing{b, nil}, size, x.s.Options.With(x.cfg.Format))
 		})
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"io"
 	"sync/atomic"
 	"testing"
+
+	"github.com/weightmap/weightmap/format"
 )
 
 // disk fails after some operations; nil never fails. Verification may read from several goroutines.
@@ -38,7 +40,7 @@ func (x *subject) eachFailure(t *testing.T, f func(*disk) error) {
 // brokenDisk checks that the error of any failing read reaches the caller.
 func (x *subject) brokenDisk(t *testing.T) {
 	x.eachFailure(t, func(d *disk) error {
-		m, err := x.cfg.Codec.OpenReaderAt(&failing{x.file, d}, int64(len(x.file)), x.s.Options)
+		m, err := format.OpenReaderAt(&failing{x.file, d}, int64(len(x.file)), x.s.Options.With(x.cfg.Format))
 		if err != nil {
 			return err
 		}

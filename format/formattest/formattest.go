@@ -7,7 +7,7 @@
 //
 //	func TestConformance(t *testing.T) {
 //		formattest.Run(t, formattest.Config{
-//			Codec: format.With(driver{}),
+//			Format: Format{},
 //			Samples: []formattest.Sample{
 //				{Name: "small", Schema: plan, Structural: covered},
 //			},
@@ -80,9 +80,8 @@ import (
 
 // Config describes the format that Run tests.
 type Config struct {
-	// Codec reads the samples, and writes those without a Codec. It need not be registered: use
-	// format.With(driver).
-	Codec format.Codec
+	// Format reads the samples, and writes those whose Write has no Format. It need not be registered.
+	Format format.Format
 	// Samples are written, read and damaged one by one. Use files of a few kilobytes: most properties damage
 	// one byte after the other, in files of more than 512 bytes a sample of them. With WEIGHTMAP_NIGHTLY set in
 	// the environment they damage every byte of files of up to 8 kB.
@@ -119,6 +118,8 @@ type Config struct {
 	Scale func(n int, elems int64) *schema.Schema
 }
 
+func (c *Config) name() string { return c.Format.Driver().Describe().Name }
+
 // Sample is a schema to write and test.
 type Sample struct {
 	// Name is the name of the subtest.
@@ -127,9 +128,9 @@ type Sample struct {
 	Schema *schema.Schema
 	// Data returns the bytes of a tensor. If nil, Fill is used.
 	Data func(t tensor.Info) []byte
-	// Codec replaces Config.Codec for writing: use format.With and a driver with format-specific
-	// options.
-	Codec format.Codec
+	// Write has the options to write the sample: its Format replaces Config.Format, for options that only the format
+	// has. Run sets Time, NoSync and Spool. It may be nil.
+	Write *format.WriteOptions
 	// Options are used to open the sample. They may hold a key, for example.
 	Options *format.Options
 	// Random says that writing the same model twice gives different bytes (encryption).
@@ -240,7 +241,7 @@ func Run(t *testing.T, c Config) {
 			}
 		})
 	}
-	if _, ok := c.Codec.Driver().(driver.Writer); ok {
+	if _, ok := c.Format.Driver().(driver.Writer); ok {
 		t.Run("scale", func(t *testing.T) { seen.runAll(t, (&scales{&c, seen}).scaling()) })
 	}
 	t.Run("Complete", seen.complete)

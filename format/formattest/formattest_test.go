@@ -25,7 +25,7 @@ const bugVariable = "FORMATTEST_BUG"
 // toyConfig returns the Config of the toy format with a bug.
 func toyConfig(bug string) Config {
 	c := Config{
-		Codec:    format.With(toy{bug}.driver()),
+		Format:   formatOf{toy{bug}.driver()},
 		ZeroCopy: true,
 		Align:    64,
 		Neutral: func(p *schema.Schema) *schema.Schema {
@@ -153,6 +153,12 @@ func TestEachPropertyCanFail(t *testing.T) {
 	}
 }
 
+// formatOf is the format of a driver.
+type formatOf struct{ driver driver.Driver }
+
+// Driver implements format.Format.
+func (f formatOf) Driver() driver.Driver { return f.driver }
+
 // readOnly is the toy format without its writer.
 type readOnly struct{ driver.Driver }
 
@@ -161,7 +167,7 @@ func TestReadOnly(t *testing.T) {
 	c := toyConfig("")
 	written := newSubject(t, &c, &c.Samples[0])
 	Run(t, Config{
-		Codec: format.With(readOnly{toy{}}), ZeroCopy: true, Align: 64, Neutral: c.Neutral,
+		Format: formatOf{readOnly{toy{}}}, ZeroCopy: true, Align: 64, Neutral: c.Neutral,
 		Files: append(toyFiles(), File{Name: "small", Bytes: written.file, Schema: written.want.Schema, Data: written.data}),
 	})
 }

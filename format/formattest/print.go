@@ -8,7 +8,7 @@ import (
 
 // String describes the format and the number of samples, on one line.
 func (c Config) String() string {
-	return oneline.Struct("Config", "Codec", c.Codec.Name(), "Samples", len(c.Samples), "Files", len(c.Files), "Exempt", len(c.Exempt))
+	return oneline.Struct("Config", "Samples", len(c.Samples), "Files", len(c.Files), "Exempt", len(c.Exempt))
 }
 
 // GoString implements fmt.GoStringer like String.

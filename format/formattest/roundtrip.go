@@ -21,7 +21,7 @@ func (x *subject) rewrite(t *testing.T) {
 	p, err := planOf(m)
 	expect.OK(t, err)
 	var out bytes.Buffer
-	w, err := x.writer.NewWriter(&out, p, options(format.SpoolMemory))
+	w, err := format.NewWriter(&out, p, x.options(format.SpoolMemory))
 	expect.OK(t, err)
 	expect.OK(t, w.WriteModel(m))
 	expect.OK(t, w.Close())
@@ -49,10 +49,10 @@ func (x *subject) targets(t *testing.T) {
 	t.Setenv("TMPDIR", tmp)
 	backwards := names(x.s.Schema)
 	slices.Reverse(backwards)
-	x.same(t, "spooled", x.write(t, nil, format.SpoolFile))
-	x.same(t, "written in reverse", x.write(t, backwards, format.SpoolMemory))
+	x.same(t, "spooled", x.written(t, nil, format.SpoolFile))
+	x.same(t, "written in reverse", x.written(t, backwards, format.SpoolMemory))
 	path := x.path(t)
-	expect.OK(t, x.writeFile(x.writer, path, nil))
+	expect.OK(t, x.writeFile(x.write.Format, path, nil))
 	x.same(t, "file", expect.Read(t, path))
 	x.streamed(t)
 	for _, dir := range []string{tmp, filepath.Dir(path)} {
@@ -73,7 +73,7 @@ func (x *subject) streamed(t *testing.T) {
 	}
 	for _, order := range orders {
 		var out bytes.Buffer
-		w, err := x.writer.NewWriter(&out, x.s.Schema, options(format.SpoolNever))
+		w, err := format.NewWriter(&out, x.s.Schema, x.options(format.SpoolNever))
 		if err == nil {
 			err = x.feed(w, order, nil)
 		}
@@ -114,18 +114,18 @@ var foreignHeads = map[string]string{
 // detect checks that the format detects its file by content, and no other file.
 func (x *subject) detect(t *testing.T) {
 	head, size := x.file[:min(len(x.file), driver.SniffLen)], int64(len(x.file))
-	if !x.cfg.Codec.Detect(head, size) {
+	if !x.cfg.Format.Driver().Detect(head, size) {
 		t.Errorf("Detect does not detect the file")
 	}
 	claims := func(what string, b []byte) {
 		for _, n := range []int64{int64(len(b)), size, 1 << 40} {
-			if x.cfg.Codec.Detect(b, n) {
+			if x.cfg.Format.Driver().Detect(b, n) {
 				t.Errorf("Detect claims %s, of %d bytes", what, n)
 			}
 		}
 	}
 	for name, s := range foreignHeads {
-		own := strings.EqualFold(name, x.cfg.Codec.Name()) || s != "" && bytes.HasPrefix(head, []byte(s))
+		own := strings.EqualFold(name, x.cfg.name()) || s != "" && bytes.HasPrefix(head, []byte(s))
 		if !own {
 			claims(name, []byte(s))
 			claims(name+" and zeros", append([]byte(s), make([]byte, driver.SniffLen-len(s))...))
@@ -133,6 +133,6 @@ func (x *subject) detect(t *testing.T) {
 	}
 	claims("ones", bytes.Repeat([]byte{0xff}, driver.SniffLen))
 	for n := range len(head) {
-		survives(t, "Detect of a short head", func() { x.cfg.Codec.Detect(head[:n], int64(n)) })
+		survives(t, "Detect of a short head", func() { x.cfg.Format.Driver().Detect(head[:n], int64(n)) })
 	}
 }

@@ -37,7 +37,7 @@ func (y *scales) allocations(t *testing.T) {
 	}
 	c := y.cfg
 	open := func(path string) {
-		m, err := c.Codec.Open(path, nil)
+		m, err := format.Open(path, &format.Options{Format: c.Format})
 		expect.OK(t, err)
 		m.Close()
 	}
@@ -66,7 +66,7 @@ func (y *scales) allocations(t *testing.T) {
 func (y *scales) lazyReader(t *testing.T) {
 	x, _ := y.model(t, 4, 1<<18)
 	src := &counting{ReaderAt: bytes.NewReader(x.file)}
-	m, err := y.cfg.Codec.OpenReaderAt(src, int64(len(x.file)), nil)
+	m, err := format.OpenReaderAt(src, int64(len(x.file)), &format.Options{Format: y.cfg.Format})
 	expect.OK(t, err)
 	defer m.Close()
 	const most = 64 << 10

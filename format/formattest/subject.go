@@ -25,9 +25,9 @@ var fixed = time.Date(2024, 2, 29, 12, 34, 56, 0, time.UTC)
 type subject struct {
 	cfg       *Config
 	s         *Sample
-	verifyErr error        // of verifying the intact file
-	writer    format.Codec // for writing
-	file      []byte       // as written
+	verifyErr error                // of verifying the intact file
+	write     *format.WriteOptions // with a Format; nil for a file that the writer does not produce
+	file      []byte               // as written
 	data      map[string][]byte
 	want      *snapshot // from the schema, or as read from a file without one
 }
@@ -35,10 +35,16 @@ type subject struct {
 // newSubject writes the sample and reads it.
 func newSubject(t testing.TB, c *Config, s *Sample) *subject {
 	t.Helper()
-	x := &subject{cfg: c, s: s, writer: c.Codec, data: map[string][]byte{}}
-	if s.Codec.Name() != "" {
-		x.writer = s.Codec
+	o := format.WriteOptions{}
+	if s.Write != nil {
+		o = *s.Write
 	}
+	o.Time = fixed
+	o.NoSync = true
+	if o.Format == nil {
+		o.Format = c.Format
+	}
+	x := &subject{cfg: c, s: s, write: &o, data: map[string][]byte{}}
 	fill := s.Data
 	if fill == nil {
 		fill = Fill
@@ -47,7 +53,7 @@ func newSubject(t testing.TB, c *Config, s *Sample) *subject {
 		p.Size, _ = p.ByteSize()
 		x.data[p.Name] = fill(p)
 	}
-	x.file = x.write(t, nil, format.SpoolMemory)
+	x.file = x.written(t, nil, format.SpoolMemory)
 	x.read(t, s.Schema, x.data)
 	return x
 }
@@ -69,7 +75,7 @@ func (x *subject) read(t testing.TB, p *schema.Schema, data map[string][]byte) {
 	x.want, err = x.take(m)
 	expect.OK(t, err)
 	if p != nil {
-		x.want = &snapshot{Format: x.cfg.Codec.Name(), Version: x.want.Version, Schema: x.neutral(p), Data: map[string]string{}}
+		x.want = &snapshot{Format: x.cfg.name(), Version: x.want.Version, Schema: x.neutral(p), Data: map[string]string{}}
 		for name, b := range data {
 			x.want.Data[x.nameOf(name)] = string(b)
 		}
@@ -94,16 +100,18 @@ func refused(t *testing.T, c *Config, f *File) {
 	}
 }
 
-// options returns write options with the fixed time.
-func options(spool format.Spool) *format.WriteOptions {
-	return &format.WriteOptions{Time: fixed, NoSync: true, Spool: spool}
+// options returns the options to write the sample.
+func (x *subject) options(spool format.Spool) *format.WriteOptions {
+	o := *x.write
+	o.Spool = spool
+	return &o
 }
 
-// write writes the sample, in the given order of names (nil: the schema's), and returns the file.
-func (x *subject) write(t testing.TB, order []string, spool format.Spool) []byte {
+// written writes the sample, in the given order of names (nil: the schema's), and returns the file.
+func (x *subject) written(t testing.TB, order []string, spool format.Spool) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	w, err := x.writer.NewWriter(&out, x.s.Schema, options(spool))
+	w, err := format.NewWriter(&out, x.s.Schema, x.options(spool))
 	if err == nil {
 		err = x.feed(w, order, nil)
 	}
@@ -139,7 +147,7 @@ func (x *subject) path(t testing.TB) string {
 	if x.cfg.NamesFromPath && x.s.Schema != nil {
 		name = x.s.Schema.Tensors[0].Name
 	}
-	if known := x.cfg.Codec.Extensions(); len(known) > 0 {
+	if known := x.cfg.Format.Driver().Describe().Extensions; len(known) > 0 {
 		name += known[0]
 	}
 	return filepath.Join(t.TempDir(), name)
@@ -166,7 +174,7 @@ func (x *subject) checking(c format.Check) *format.Options {
 // openBytes opens b, which must succeed.
 func (x *subject) openBytes(t testing.TB, b []byte) *format.Model {
 	t.Helper()
-	m, err := x.cfg.Codec.OpenBytes(b, x.s.Options)
+	m, err := format.OpenBytes(b, x.s.Options.With(x.cfg.Format))
 	expect.OK(t, err)
 	return m
 }
@@ -199,7 +207,7 @@ func (x *subject) checkErr(t *testing.T, what string, err error) {
 	switch {
 	case !errors.As(err, &e):
 		t.Errorf("%s: the error is not a *tensor.Error: %v", what, err)
-	case e.Format != x.cfg.Codec.Name():
+	case e.Format != x.cfg.name():
 		t.Errorf("%s: the error names the format %q: %v", what, e.Format, err)
 	case e.Field == "" && e.Offset < 0:
 		t.Errorf("%s: the error names neither field nor offset: %v", what, err)

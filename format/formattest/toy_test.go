@@ -93,7 +93,7 @@ func (f *toyFile) TensorSum(i int) driver.Digest {
 	return driver.Digest{Kind: driver.CRC32, Want: uint64(f.sums[i])}
 }
 
-func (y toy) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
+func (y toy) Parse(src driver.Source, x *driver.Index, o *driver.ParseOptions) (*driver.Parsed, error) {
 	f := &toyFile{toy: y, src: src, x: x}
 	x.Version = "1"
 	if y.has("reads all") || y.has("copies data") {
@@ -127,7 +127,7 @@ func (y toy) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*driv
 	if err != nil {
 		return nil, wire.Error("toy", "size", 4, err)
 	}
-	if o.Check.Sums() && !y.has("no checksum") && crc32.ChecksumIEEE(rec) != sum {
+	if o.CheckSums && !y.has("no checksum") && crc32.ChecksumIEEE(rec) != sum {
 		return nil, wire.Errorf("toy", "checksum", 8, tensor.ErrChecksum, "records")
 	}
 	c = wire.NewCursor("toy", rec, toyHeader)
@@ -319,7 +319,7 @@ func (f *toyLoader) Load(i int) ([]byte, error) {
 // toyInPlace overwrites the old file before the new one is complete.
 type toyInPlace struct{ toy }
 
-func (y toyInPlace) Layout(p *schema.Schema, o *driver.WriteOptions) (*driver.Layout, error) {
+func (y toyInPlace) Layout(p *schema.Schema, o *driver.LayoutOptions) (*driver.Layout, error) {
 	return &driver.Layout{Encode: func(t driver.Target) (driver.Encoder, error) {
 		if o.Path == "" {
 			return y.encode(t, p, o)
@@ -356,13 +356,13 @@ type toyEncoder struct {
 	meta schema.Metadata
 }
 
-func (toy) Losses(*schema.Schema, *driver.WriteOptions, *schema.LossList) error { return nil }
+func (toy) Losses(*schema.Schema, *driver.LayoutOptions, *schema.LossList) error { return nil }
 
-func (y toy) Layout(p *schema.Schema, o *driver.WriteOptions) (*driver.Layout, error) {
+func (y toy) Layout(p *schema.Schema, o *driver.LayoutOptions) (*driver.Layout, error) {
 	return &driver.Layout{Encode: func(t driver.Target) (driver.Encoder, error) { return y.encode(t, p, o) }}, nil
 }
 
-func (y toy) encode(t driver.Target, p *schema.Schema, o *driver.WriteOptions) (driver.Encoder, error) {
+func (y toy) encode(t driver.Target, p *schema.Schema, o *driver.LayoutOptions) (driver.Encoder, error) {
 	if t.Sequential() {
 		return nil, wire.Error("toy", "", -1, driver.ErrSequential)
 	}

@@ -37,7 +37,7 @@ func (x *subject) verify(t *testing.T) {
 	if x.verifyErr != nil {
 		return
 	}
-	all, err := x.cfg.Codec.OpenBytes(x.file, x.checking(format.CheckAll))
+	all, err := format.OpenBytes(x.file, x.checking(format.CheckAll).With(x.cfg.Format))
 	expect.OK(t, err)
 	all.Close()
 }
@@ -131,7 +131,7 @@ func (x *subject) coveredData(t *testing.T) {
 
 // opened calls f with the model in b, if it opens.
 func (x *subject) opened(t *testing.T, b []byte, o *format.Options, f func(*format.Model)) {
-	m, err := x.cfg.Codec.OpenBytes(b, o)
+	m, err := format.OpenBytes(b, o.With(x.cfg.Format))
 	if err != nil {
 		x.checkErr(t, "open", err)
 		return

@@ -29,12 +29,23 @@ func (x *subject) untouched(t *testing.T, path string) {
 func (x *subject) diskErrors(t *testing.T) {
 	x.eachFailure(t, func(d *disk) error {
 		path := x.stored(t, old)
-		err := x.writeFile(format.With(fragileDriver{x.writer.Driver().(driver.Writer), d}), path, d)
+		err := x.writeFile(&fragileFormat{x.write.Format, d}, path, d)
 		if err != nil {
 			x.untouched(t, path)
 		}
 		return err
 	})
+}
+
+// fragileFormat is a format whose driver writes to a failing disk.
+type fragileFormat struct {
+	format.Format
+	disk *disk
+}
+
+// Driver implements format.Format.
+func (f *fragileFormat) Driver() driver.Driver {
+	return fragileDriver{f.Format.Driver().(driver.Writer), f.disk}
 }
 
 // fragileDriver is a driver that writes to a failing disk.
@@ -44,7 +55,7 @@ type fragileDriver struct {
 }
 
 // Layout implements driver.Writer.
-func (d fragileDriver) Layout(p *schema.Schema, o *driver.WriteOptions) (*driver.Layout, error) {
+func (d fragileDriver) Layout(p *schema.Schema, o *driver.LayoutOptions) (*driver.Layout, error) {
 	l, err := d.Writer.Layout(p, o)
 	if err == nil && l.Encode != nil {
 		encode := l.Encode
@@ -54,8 +65,10 @@ func (d fragileDriver) Layout(p *schema.Schema, o *driver.WriteOptions) (*driver
 }
 
 // writeFile writes the sample to path, with tensors read from a disk, and returns the first error.
-func (x *subject) writeFile(c format.Codec, path string, d *disk) error {
-	w, err := c.Create(path, x.s.Schema, options(format.SpoolMemory))
+func (x *subject) writeFile(f format.Format, path string, d *disk) error {
+	o := x.options(format.SpoolMemory)
+	o.Format = f
+	w, err := format.Create(path, x.s.Schema, o)
 	if err != nil {
 		return err
 	}

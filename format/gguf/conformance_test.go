@@ -36,7 +36,6 @@ func TestConformance(t *testing.T) {
 	small := formattest.RandomSchema(r, formattest.SchemaOptions{DTypes: dtypes})
 	small.Metadata = meta
 	long := formattest.RandomSchema(r, formattest.SchemaOptions{DTypes: dtypes, Tensors: 3, Name: formattest.LongName})
-	wide := format.With(fileFormat{align: 256})
 	blocks := &schema.Schema{}
 	for _, code := range []int{2, 8, 12, 14, 20} {
 		e := elementTypes[code].encoding
@@ -46,14 +45,14 @@ func TestConformance(t *testing.T) {
 	widened.Metadata = schema.Metadata{{Key: keyAlignment, Value: int64(256)}}
 	const noSums = "the format has no checksums"
 	formattest.Run(t, formattest.Config{
-		Codec:    codec,
+		Format:   Format{},
 		Trailing: true, ZeroCopy: true, Align: 32,
 		Samples: []formattest.Sample{
 			{Name: "small", Schema: small},
 			{Name: "long", Schema: long},
 			{Name: "empty", Schema: &schema.Schema{}},
 			{Name: "metadata", Schema: &schema.Schema{Metadata: meta}},
-			{Name: "wide", Schema: &widened, Codec: wide},
+			{Name: "wide", Schema: &widened, Write: &format.WriteOptions{Align: 256}},
 			{Name: "blocks", Schema: blocks},
 		},
 		Files: foreignFiles(),
@@ -79,5 +78,5 @@ func FuzzOpen(f *testing.F) {
 		all.tensors = append(all.tensors, info{name: e.encoding.Name, dims: []uint64{uint64(e.encoding.BlockElems)}, typ: uint32(code), data: make([]byte, e.encoding.BlockBytes)})
 	}
 	f.Add(all.bytes())
-	formattest.Fuzz(f, formattest.Config{Codec: codec, Trailing: true})
+	formattest.Fuzz(f, formattest.Config{Format: Format{}, Trailing: true})
 }

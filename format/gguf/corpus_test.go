@@ -12,7 +12,7 @@ import (
 )
 
 func TestCorpus(t *testing.T) {
-	s := corpus.Suite{Codec: codec, Ext: ".gguf"}
+	s := corpus.Suite{Format: Format{}, Ext: ".gguf"}
 	for _, m := range malformed {
 		for _, c := range m.cases {
 			f := small()

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/gguf"
 	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/tensor"
@@ -27,7 +28,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	w, err := gguf.Create(path, &schema.Schema{
+	w, err := format.Create(path, &schema.Schema{
 		Metadata: schema.Metadata{
 			{Key: "tokenizer.ggml.tokens", Value: []string{"<s>", "a", "b"}},
 			{Key: "llama.block_count", Value: 32},                       // a uint32, as llama.cpp has it

@@ -1,6 +1,7 @@
 package gguf
 
 import (
+	"crypto/ed25519"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -220,5 +221,25 @@ func TestAlignment(t *testing.T) {
 func TestBigEndian(t *testing.T) {
 	if _, err := openBytes([]byte("GGUF\x00\x00\x00\x03"), nil); !errors.Is(err, format.ErrVersion) || !strings.Contains(err.Error(), "big-endian") {
 		t.Error(err)
+	}
+}
+
+// TestOptions checks that options that GGUF lacks are refused by name.
+func TestOptions(t *testing.T) {
+	plan := &schema.Schema{}
+	for field, o := range map[string]format.WriteOptions{
+		"Compression":  {Compression: "zstd"},
+		"Level":        {Level: 1},
+		"Key":          {Key: make([]byte, 32)},
+		"Signer":       {Signer: ed25519.NewKeyFromSeed(make([]byte, 32))},
+		"Extended":     {Extended: true},
+		"ExternalFrom": {ExternalFrom: 1},
+		"External":     {External: "data"},
+	} {
+		var e *tensor.Error
+		_, err := newWriter(io.Discard, plan, &o)
+		if !errors.Is(err, format.ErrOption) || !errors.As(err, &e) || e.Field != field {
+			t.Errorf("%v, want ErrOption for %s", err, field)
+		}
 	}
 }

@@ -39,13 +39,13 @@ func TestCopy(t *testing.T) {
 	dir := t.TempDir()
 	in, out := filepath.Join(dir, "in.gguf"), filepath.Join(dir, "out.gguf")
 	expect.OK(t, os.WriteFile(in, f.bytes(), 0o666))
-	if _, err := convert.File(in, out, nil); err != nil {
+	if _, err := convert.File(t.Context(), in, out, nil); err != nil {
 		t.Fatal(err)
 	}
 	got := expect.Read(t, out)
 	expect.Equal(t, f.bytes(), got)
 	for _, to := range []string{"safetensors", "mag", "onnx"} {
-		_, err := convert.File(in, filepath.Join(dir, "x"), &convert.Options{To: to, Lossy: true})
+		_, err := convert.File(t.Context(), in, filepath.Join(dir, "x."+to), &convert.Options{Lossy: true})
 		if !errors.Is(err, format.ErrUnsupported) || !strings.Contains(err.Error(), "type 99") {
 			t.Errorf("to %s: %v", to, err)
 		}
@@ -140,7 +140,7 @@ func TestSharedUnknown(t *testing.T) {
 			}
 			in, out := filepath.Join(dir, "in.gguf"), filepath.Join(dir, "out.gguf")
 			expect.OK(t, os.WriteFile(in, b, 0o666))
-			_, err := convert.File(in, out, &convert.Options{Lossy: true})
+			_, err := convert.File(t.Context(), in, out, &convert.Options{Lossy: true})
 			if !errors.Is(err, tt.want) || tt.want == nil && err != nil {
 				t.Fatal(err)
 			}

@@ -9,10 +9,12 @@ import (
 
 // The functions of package format, for files of this format.
 
-func openBytes(b []byte, o *format.Options) (*File, error) { return opened(codec.OpenBytes(b, o)) }
+func openBytes(b []byte, o *format.Options) (*File, error) {
+	return opened(format.OpenBytes(b, o.With(Format{})))
+}
 
 func newWriter(w io.Writer, p *schema.Schema, o *format.WriteOptions) (*format.Writer, error) {
-	return codec.NewWriter(w, p, o)
+	return format.NewWriter(w, p, o.With(Format{}))
 }
 
 // opened returns a model that was opened as a File.

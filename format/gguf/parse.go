@@ -19,7 +19,7 @@ import (
 // parsed is an open file, or the files of a split model.
 type parsed struct {
 	index *driver.Index
-	opts  *driver.Options
+	opts  *driver.ParseOptions
 	parts []part
 	no    int // of the file among the parts of a split model, from 1, if the others are not open
 	count int // of all parts, 0 if the model is not split
@@ -47,7 +47,7 @@ const (
 )
 
 // Parse implements driver.Driver. It opens the other parts of a split model too.
-func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
+func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.ParseOptions) (*driver.Parsed, error) {
 	f := &parsed{index: x, opts: o}
 	err := f.add(src, 0)
 	if err == nil {

@@ -109,7 +109,7 @@ func TestHuggingFaceShards(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} {
 		plan.Tensors = append(plan.Tensors, tensor.Info{Name: name, DType: tensor.Float32, Shape: tensor.Shape{2}})
 	}
-	w, err := Create(filepath.Join(dir, "m.gguf"), plan, &format.WriteOptions{MaxShard: 16})
+	w, err := format.Create(filepath.Join(dir, "m.gguf"), plan, &format.WriteOptions{MaxShard: 16})
 	expect.OK(t, err)
 	defer w.Abort()
 	for _, name := range []string{"c", "a", "b"} {

@@ -10,13 +10,18 @@ import (
 	"github.com/weightmap/weightmap/format/schema"
 )
 
-// fileFormat is the driver.
-type fileFormat struct{ align uint32 } // for writing; 0 means what the metadata has, else 32
+// Format is GGUF. It writes version 3, and has no options that other formats lack. Align of
+// format.WriteOptions takes the place of the alignment in the schema's metadata.
+type Format struct{}
 
-var codec = format.With(fileFormat{})
+// Driver implements format.Format.
+func (Format) Driver() driver.Driver { return fileFormat{} }
+
+// fileFormat is the driver.
+type fileFormat struct{}
 
 func init() {
-	format.Register(fileFormat{})
+	format.Register(Format{})
 }
 
 var extensions = []string{extension}
@@ -36,16 +41,4 @@ func takeValue(v any) any {
 		return schema.Number(v)
 	}
 	return v
-}
-
-// Configure implements driver.Configurable.
-func (d fileFormat) Configure(own any, common *driver.WriteOptions) (driver.Driver, error) {
-	d, err := driver.OwnOptions(formatName, own, d, nil)
-	if err == nil && common.Align != 0 {
-		d.align = uint32(min(common.Align, 1<<32-1)) // no power of two
-		if checkAlign(d.align) != nil {
-			err = driver.OptionError(formatName, "Align", "%d, not a power of two from %d to 2^31", common.Align, minAlign)
-		}
-	}
-	return d, err
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/weightmap/weightmap/format"
@@ -13,15 +14,11 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Create starts writing a file of version 3 to path. The data goes to a temporary file
-// that Close renames. Nil options work. If GGUF cannot hold all of the schema, Create
-// returns a [format.LossError], unless the options accept the losses.
-func Create(path string, p *schema.Schema, o *format.WriteOptions) (*format.Writer, error) {
-	return codec.Create(path, p, o)
-}
-
 // Losses implements driver.Writer.
-func (d fileFormat) Losses(p *schema.Schema, _ *driver.WriteOptions, l *schema.LossList) error {
+func (fileFormat) Losses(p *schema.Schema, o *driver.LayoutOptions, l *schema.LossList) error {
+	if o.Align > math.MaxUint32 || o.Align != 0 && checkAlign(uint32(o.Align)) != nil {
+		return driver.OptionError(formatName, "Align", "%d, not a power of two from %d to 2^31", o.Align, minAlign)
+	}
 	l.AllQuantization(p, "GGUF has no quantization parameters next to the data")
 	l.AnyGraph(p, "GGUF has no graph")
 	was := originals(p)
@@ -35,7 +32,7 @@ func (d fileFormat) Losses(p *schema.Schema, _ *driver.WriteOptions, l *schema.L
 			l.Fixed(schema.LossShape, t.Name, fmt.Errorf("%w: shape %v has more than %d dims", format.ErrUnsupported, t.Shape, maxRank))
 		}
 	}
-	_, align := d.aligned(p.Metadata)
+	_, align := aligned(p.Metadata, o.Align)
 	loose := looseTensors(p.Tensors, align)
 	for _, i := range loose[:max(0, len(loose)-1)] {
 		t := &p.Tensors[i]
@@ -102,9 +99,10 @@ func plannedAlign(v any) (uint32, error) {
 	return n, nil
 }
 
-// aligned decides the alignment, and returns the metadata that say so.
-func (d fileFormat) aligned(meta schema.Metadata) (schema.Metadata, int64) {
-	n := d.align
+// aligned decides the alignment, and returns the metadata that say so. wanted is that of the
+// options.
+func aligned(meta schema.Metadata, wanted int64) (schema.Metadata, int64) {
+	n := uint32(wanted) // Losses has checked it
 	i := slices.IndexFunc(meta, func(e schema.Entry) bool { return e.Key == keyAlignment })
 	if i >= 0 && n == 0 {
 		n, _ = plannedAlign(meta[i].Value) // Losses has checked it
@@ -122,8 +120,8 @@ func (d fileFormat) aligned(meta schema.Metadata) (schema.Metadata, int64) {
 }
 
 // Layout implements driver.Writer.
-func (d fileFormat) Layout(p *schema.Schema, _ *driver.WriteOptions) (*driver.Layout, error) {
-	meta, align := d.aligned(p.Metadata)
+func (fileFormat) Layout(p *schema.Schema, o *driver.LayoutOptions) (*driver.Layout, error) {
+	meta, align := aligned(p.Metadata, o.Align)
 	if no, _ := meta.Get(fileKeys[splitNo]); no == nil || no == uint16(0) { // the first part says it for all
 		meta = withQuantVersion(meta, p.Tensors)
 	}

@@ -12,6 +12,7 @@ import (
 	_ "github.com/weightmap/weightmap/format/all"
 	"github.com/weightmap/weightmap/format/live"
 	"github.com/weightmap/weightmap/format/schema"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -85,7 +86,7 @@ func examplePath() string {
 func write(path string, numbers ...uint8) {
 	data := bytes.Repeat(numbers, 4)
 	plan := &schema.Schema{Tensors: []tensor.Info{{Name: "fc.weight", DType: tensor.Uint8, Shape: tensor.Shape{int64(len(data))}}}}
-	w, err := format.Create("mag", path, plan, &format.WriteOptions{NoSync: true, Extended: true})
+	w, err := format.Create(path, plan, &format.WriteOptions{NoSync: true, Extended: true, Format: expect.Must(format.ByName("mag"))})
 	if err == nil {
 		err = w.WriteTensor("fc.weight", bytes.NewReader(data))
 	}

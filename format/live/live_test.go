@@ -73,7 +73,7 @@ func writeModel(t testing.TB, name, path string, m model) {
 	}
 	data := binary.LittleEndian.AppendUint32(nil, math.Float32bits(m.value))
 	data = bytes.Repeat(data, m.elements)
-	w, err := format.Create(name, path, p, o)
+	w, err := format.Create(path, p, o.With(expect.Must(format.ByName(name))))
 	expect.OK(t, err)
 	defer w.Abort()
 	for _, info := range p.Tensors {
@@ -330,11 +330,11 @@ func packed(t *testing.T, key []byte) string {
 	dir := t.TempDir()
 	plain, path := filepath.Join(dir, "plain"), filepath.Join(dir, "model.wia")
 	replace(t, plain, bytesOf(t, model{value: 1}))
-	o := format.WriteOptions{NoSync: true, Compression: "zstd"}
+	o := &format.WriteOptions{NoSync: true, Compression: "zstd"}
 	if key != nil {
-		o = format.WriteOptions{NoSync: true, Key: key}
+		o = &format.WriteOptions{NoSync: true, Key: key}
 	}
-	_, err := convert.File(plain, path, &convert.Options{Lossy: true, WriteOptions: o})
+	_, err := convert.File(t.Context(), plain, path, &convert.Options{Lossy: true, Write: o})
 	expect.OK(t, err)
 	return path
 }

@@ -19,10 +19,16 @@ type fake struct {
 	parts  []part
 	meta   schema.Metadata
 	signed *schema.Signature
-	state  driver.SignatureState
+	state  format.SignatureState
 	sums   []driver.Sum
 	data   []driver.Digest // by tensor; may be nil
 }
+
+// formatOf is the format of a driver.
+type formatOf struct{ driver driver.Driver }
+
+// Driver implements format.Format.
+func (f formatOf) Driver() driver.Driver { return f.driver }
 
 // part is a tensor of a fake.
 type part struct {
@@ -40,7 +46,7 @@ func (f *fake) Describe() driver.Description { return driver.Description{Name: "
 
 func (f *fake) Detect([]byte, int64) bool { return true }
 
-func (f *fake) Parse(_ driver.Source, x *driver.Index, _ *driver.Options) (*driver.Parsed, error) {
+func (f *fake) Parse(_ driver.Source, x *driver.Index, _ *driver.ParseOptions) (*driver.Parsed, error) {
 	x.Version = "7"
 	for _, p := range f.parts {
 		in := &driver.Tensor{
@@ -63,7 +69,9 @@ func (f *fake) Load(i int) ([]byte, error) { return append(memory.Aligned(0), f.
 
 func (f *fake) Sums() []driver.Sum {
 	check := func(v driver.Verification) error {
-		v.Signed(f.state)
+		if f.state != format.Unsigned {
+			v.Signed(f.state == format.SignatureTrusted)
+		}
 		return nil
 	}
 	return append(f.sums, driver.Sum{Name: "signature", By: "signature", Hidden: true, Check: check})
@@ -88,7 +96,7 @@ func newFake(t *testing.T, parts ...part) (*Model, *fake) {
 		}
 	}
 	f := &fake{parts: parts, signed: new(schema.Signature)}
-	m, err := format.With(f).OpenBytes(file, nil)
+	m, err := format.OpenBytes(file, &format.Options{Format: formatOf{f}})
 	expect.OK(t, err)
 	if m.Len() != len(parts) {
 		t.Fatalf("%d tensors of %d", m.Len(), len(parts))

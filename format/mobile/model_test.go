@@ -83,7 +83,7 @@ func sample(t *testing.T) (file []byte, want description) {
 func written(t *testing.T, name string, plan *schema.Schema, o *format.WriteOptions, data ...[]byte) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	w, err := format.NewWriter(name, &out, plan, o)
+	w, err := format.NewWriter(&out, plan, o.With(expect.Must(format.ByName(name))))
 	expect.OK(t, err)
 	for i, b := range data {
 		expect.OK(t, w.WriteTensor(plan.Tensors[i].Name, bytes.NewReader(b)))

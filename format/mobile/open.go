@@ -67,10 +67,18 @@ func (o *Options) open(open func(*format.Options) (*format.Model, error)) (*Mode
 	if !ok {
 		return nil, wire.Errorf("", "options", -1, format.ErrOption, "check %q", o.Check)
 	}
+	var f format.Format
+	if o.Format != "" {
+		var err error
+		f, err = format.ByName(o.Format)
+		if err != nil {
+			return nil, err
+		}
+	}
 	limit := cmp.Or(o.MaxMemory, DefaultMaxMemory)
 	m, err := open(&format.Options{
 		Context:    o.Canceler.context(),
-		Format:     o.Format,
+		Format:     f,
 		Check:      check,
 		MaxMemory:  limit,
 		CacheBytes: o.CacheBytes,

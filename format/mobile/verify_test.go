@@ -124,7 +124,7 @@ func TestBadSignature(t *testing.T) {
 	var file bytes.Buffer
 	_, private, err := ed25519.GenerateKey(nil)
 	expect.OK(t, err)
-	w, err := format.NewWriter("mle", &file, &schema.Schema{}, &format.WriteOptions{Signer: private})
+	w, err := format.NewWriter(&file, &schema.Schema{}, &format.WriteOptions{Signer: private, Format: expect.Must(format.ByName("mle"))})
 	expect.OK(t, err)
 	expect.OK(t, w.Close())
 	r, err := openBytes(t, file.Bytes()).Verify(nil, nil)
@@ -170,22 +170,22 @@ func TestReport(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		signed *schema.Signature
-		state  driver.SignatureState
+		state  format.SignatureState
 		sums   []driver.Sum
 		data   []driver.Digest
 		want   answer
 	}{
-		{"nothing covers the data", nil, driver.Unsigned, nil, nil,
+		{"nothing covers the data", nil, format.Unsigned, nil, nil,
 			answer{"ok, but nothing covers the data of 2 tensors", false, []string{"", "a", "b", ""}, "", SignatureNone, ""}},
-		{"all data", nil, driver.Unsigned, []driver.Sum{zeros("header")}, data,
+		{"all data", nil, format.Unsigned, []driver.Sum{zeros("header")}, data,
 			answer{"ok", true, []string{"", ""}, "crc32", SignatureNone, ""}},
-		{"sections and data", nil, driver.Unsigned, []driver.Sum{bare, zeros("graph")}, nil,
+		{"sections and data", nil, format.Unsigned, []driver.Sum{bare, zeros("graph")}, nil,
 			answer{"ok, but nothing covers the header or the data of 2 tensors", false, []string{"", "a", "b", ""}, "", SignatureNone, ""}},
-		{"a section", nil, driver.Unsigned, []driver.Sum{bare}, data,
+		{"a section", nil, format.Unsigned, []driver.Sum{bare}, data,
 			answer{"ok, but nothing covers the header", false, []string{"", ""}, "crc32", SignatureNone, ""}},
-		{"signed by anybody", &schema.Signature{PublicKey: public}, driver.SignatureUnknown, nil, nil,
+		{"signed by anybody", &schema.Signature{PublicKey: public}, format.SignatureUnknown, nil, nil,
 			answer{"ok, but nothing covers the data of 2 tensors", false, []string{"", "a", "b", ""}, "", SignatureUnchecked, print}},
-		{"signed by the trusted key", &schema.Signature{}, driver.SignatureTrusted, nil, nil,
+		{"signed by the trusted key", &schema.Signature{}, format.SignatureTrusted, nil, nil,
 			answer{"ok, but nothing covers the data of 2 tensors", false, []string{"", "a", "b", ""}, "", SignatureTrusted, print}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -201,7 +201,7 @@ func TestReport(t *testing.T) {
 				*f.signed = *test.signed
 			}
 			verify := func() (*Report, error) { return m.Verify(nil, nil) }
-			if test.state == driver.SignatureTrusted {
+			if test.state == format.SignatureTrusted {
 				verify = func() (*Report, error) { return m.VerifySigned(der, nil, nil) }
 			}
 			r, err := verify()

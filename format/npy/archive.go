@@ -16,7 +16,7 @@ import (
 const entryBytes = 128 + zip.SumBytes
 
 // Parse implements driver.Driver.
-func (archiveFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
+func (archiveFormat) Parse(src driver.Source, x *driver.Index, o *driver.ParseOptions) (*driver.Parsed, error) {
 	head, err := driver.Prefix(src, int64(len(zip.LocalMagic)))
 	if err != nil {
 		return nil, err
@@ -31,7 +31,7 @@ func (archiveFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options
 	defer a.Close()
 	n := a.Count
 	f := newParsed(x, o, n)
-	f.Checks, f.Zipped = o.Check.Sums(), true
+	f.Checks, f.Zipped = o.CheckSums, true
 	x.Version = versions[0]
 	x.Grow(n, max(0, int(a.Size)-n*zip.CentralLen), 4*n)
 	r := &reader{first: a.Head}

@@ -31,7 +31,7 @@ func TestConformanceFile(t *testing.T) {
 	// that would change sizes.
 	prefix := func([]byte) []formattest.Range { return []formattest.Range{{From: 0, To: 10}} }
 	formattest.Run(t, formattest.Config{
-		Codec: fileCodec,
+		Format: Format{},
 		Samples: []formattest.Sample{
 			{Name: "float32", Schema: samplePlan(tensor.Float32, tensor.Shape{2, 3, 4, 5}), Structural: prefix},
 			{Name: "bool", Schema: samplePlan(tensor.Bool, tensor.Shape{7}), Structural: prefix},
@@ -71,7 +71,7 @@ func TestConformanceArchive(t *testing.T) {
 		return tensor.Info{Name: name, DType: tensor.Float32, Shape: s}
 	}
 	formattest.Run(t, formattest.Config{
-		Codec:    archiveCodec,
+		Format:   Archive{},
 		ZeroCopy: true,
 		Align:    alignment,
 		Samples: []formattest.Sample{
@@ -92,11 +92,11 @@ func TestConformanceArchive(t *testing.T) {
 func FuzzOpen(f *testing.F) {
 	corpus.Seed(f)
 	f.Add(mixed())
-	formattest.Fuzz(f, formattest.Config{Codec: archiveCodec})
+	formattest.Fuzz(f, formattest.Config{Format: Archive{}})
 }
 
 // FuzzFile is FuzzOpen for a lone array.
 func FuzzFile(f *testing.F) {
 	corpus.Seed(f)
-	formattest.Fuzz(f, formattest.Config{Codec: fileCodec})
+	formattest.Fuzz(f, formattest.Config{Format: Format{}})
 }

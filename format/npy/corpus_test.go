@@ -9,7 +9,7 @@ import (
 )
 
 func TestCorpus(t *testing.T) {
-	s := corpus.Suite{Codec: fileCodec, Ext: ".npy", Alone: "array", Dir: "npy"}
+	s := corpus.Suite{Format: Format{}, Ext: ".npy", Alone: "array", Dir: "npy"}
 	for _, m := range malformed {
 		for _, c := range m.cases {
 			a := f32()
@@ -32,7 +32,7 @@ func TestCorpus(t *testing.T) {
 }
 
 func TestArchiveCorpus(t *testing.T) {
-	s := corpus.Suite{Codec: archiveCodec, Ext: ".npz", Dir: "npz"}
+	s := corpus.Suite{Format: Archive{}, Ext: ".npz", Dir: "npz"}
 	for _, b := range badArchives {
 		for _, c := range b.cases {
 			z := pair()

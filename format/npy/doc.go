@@ -91,13 +91,13 @@
 //
 // # Writing
 //
-// [Create] writes one tensor exactly as np.save of NumPy 1.24 does: version 1.0, with the
+// [Format] writes one tensor exactly as np.save of NumPy 1.24 does: version 1.0, with the
 // data at a multiple of 64 and room in the header for the first dim to grow. So
 // np.load(path, mmap_mode="r") can map it. The schema must have one tensor, whose name must be
 // that of the file unless the loss of the name is accepted. In a stream the tensor may
 // have any name.
 //
-// [CreateArchive] writes any number of tensors. Entries are stored uncompressed, in the
+// [Archive] writes any number of tensors. Entries are stored uncompressed, in the
 // order of the schema, with each array at a multiple of 64 so that it can be viewed. The
 // padding is an extra field of the local header (0xd935: the alignment as uint16, and
 // zeros). All entries have the date 1980-01-01, as in NumPy. Names that are not ASCII are

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/npy"
 	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/tensor"
@@ -23,11 +24,11 @@ func temporary(name string) string {
 }
 
 // One array, which is named after its file.
-func ExampleCreate() {
+func ExampleFormat() {
 	path := temporary("bias.npy")
 	defer os.RemoveAll(filepath.Dir(path))
 	plan := &schema.Schema{Tensors: []tensor.Info{{Name: "bias", DType: tensor.Int16, Shape: tensor.Shape{2}}}}
-	w, err := npy.Create(path, plan, nil)
+	w, err := format.Create(path, plan, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -48,11 +49,11 @@ func ExampleCreate() {
 }
 
 // An archive whose arrays are stored and aligned, so that they can be mapped.
-func ExampleCreateArchive() {
+func ExampleArchive() {
 	path := temporary("weights.npz")
 	defer os.RemoveAll(filepath.Dir(path))
 	plan := &schema.Schema{Tensors: []tensor.Info{{Name: "mask", DType: tensor.Bool, Shape: tensor.Shape{2}}}}
-	w, err := npy.CreateArchive(path, plan, nil)
+	w, err := format.Create(path, plan, nil)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -14,17 +14,21 @@ import (
 // the highest of its arrays. Verify verifies the CRC-32 of every entry of an archive; .npy
 // files have no checksums, and Verify checks that all data is there.
 func Open(path string, o *format.Options) (*format.Model, error) {
-	return open(func(c format.Codec) (*format.Model, error) { return c.Open(path, o) })
+	return openEither(o, func(o *format.Options) (*format.Model, error) { return format.Open(path, o) })
 }
 
-// open opens a file of either kind.
-func open(with func(format.Codec) (*format.Model, error)) (*format.Model, error) {
-	m, err := with(fileCodec)
-	if errors.Is(err, format.ErrMagic) {
-		var second error
-		if m, second = with(archiveCodec); second == nil || !errors.Is(second, format.ErrMagic) || errors.Is(second, format.ErrUnknownFormat) {
-			err = second
-		}
+// opener opens a file with the given options.
+type opener func(*format.Options) (*format.Model, error)
+
+// openEither opens a .npy file or, without the magic of one, an archive.
+func openEither(o *format.Options, open opener) (*format.Model, error) {
+	m, err := open(o.With(Format{}))
+	if !errors.Is(err, format.ErrMagic) {
+		return m, err
 	}
-	return m, err
+	m, second := open(o.With(Archive{}))
+	if errors.Is(second, format.ErrMagic) && !errors.Is(second, format.ErrUnknownFormat) {
+		return nil, err
+	}
+	return m, second
 }

@@ -43,7 +43,7 @@ func TestListedCopy(t *testing.T) {
 	p, err := m.Schema()
 	expect.OK(t, err)
 	path := filepath.Join(t.TempDir(), "copy.npz")
-	w, err := CreateArchive(path, p, nil)
+	w, err := format.Create(path, p, nil)
 	expect.OK(t, err)
 	expect.OK(t, w.WriteModel(m))
 	expect.OK(t, w.Close())
@@ -86,7 +86,7 @@ func TestListedRefused(t *testing.T) {
 		"too long":           {tensor.Encoding{Name: "<" + strings.Repeat("U", mostDescr), Format: archive}, archive, false},
 	} {
 		p := &schema.Schema{Tensors: []tensor.Info{{Name: "t", Shape: tensor.Shape{1}, Size: 8, Encoding: &test.encoding}}}
-		w, err := format.NewWriter(test.write, &bytes.Buffer{}, p, &format.WriteOptions{Spool: format.SpoolMemory})
+		w, err := format.NewWriter(&bytes.Buffer{}, p, &format.WriteOptions{Format: expect.Must(format.ByName(test.write)), Spool: format.SpoolMemory})
 		if err == nil {
 			w.Abort()
 		}

@@ -73,14 +73,14 @@ func TestWrittenForNumPy(t *testing.T) {
 			}
 			data[info.Name] = b
 			p.Tensors = append(p.Tensors, info)
-			w, err := Create(filepath.Join(dir, info.Name+".npy"), &schema.Schema{Tensors: []tensor.Info{info}}, nil)
+			w, err := format.Create(filepath.Join(dir, info.Name+".npy"), &schema.Schema{Tensors: []tensor.Info{info}}, nil)
 			finish(t, w, err, map[string][]byte{info.Name: b})
 			expect.OK(t, os.WriteFile(filepath.Join(dir, info.Name+".raw"), b, 0o666))
 		}
 	}
 	p.Tensors = append(p.Tensors, tensor.Info{Name: "größe/../x", DType: tensor.Int8, Shape: tensor.Shape{3}})
 	data["größe/../x"] = ramp(3)
-	w, err := CreateArchive(filepath.Join(dir, "all.npz"), p, nil)
+	w, err := format.Create(filepath.Join(dir, "all.npz"), p, nil)
 	finish(t, w, err, data)
 	got := testhost.Python(t, "numpy", "testdata/read.py", dir)
 	expect.Equal(t, "70 71\n", got)

@@ -137,7 +137,7 @@ type parsed struct {
 	others []string         // the first entries of an archive that are no arrays
 }
 
-func newParsed(x *driver.Index, o *driver.Options, n int) *parsed {
+func newParsed(x *driver.Index, o *driver.ParseOptions, n int) *parsed {
 	return &parsed{
 		Tensors: zip.Tensors{Index: x, Memory: o.Memory, Stores: make([]zip.Entry, 0, n), Places: make([]zip.Place, 0, n)},
 	}
@@ -169,7 +169,7 @@ func (f *parsed) add(r *reader, name []byte, e zip.Entry) error {
 var versions = [...]string{"1.0", "2.0", "3.0"}
 
 // Parse implements driver.Driver.
-func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
+func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.ParseOptions) (*driver.Parsed, error) {
 	name, err := nameOf(src.Path())
 	if err != nil {
 		return nil, err

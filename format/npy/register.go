@@ -10,6 +10,19 @@ import (
 	"github.com/weightmap/weightmap/internal/zip"
 )
 
+// Format is that of .npy files, which hold one tensor. It has no options that other formats lack.
+type Format struct{}
+
+// Driver implements format.Format.
+func (Format) Driver() driver.Driver { return fileFormat{} }
+
+// Archive is the format of .npz files. It has no options that other formats lack. A writer stores
+// the tensors uncompressed, and aligned so that they can be viewed.
+type Archive struct{}
+
+// Driver implements format.Format.
+func (Archive) Driver() driver.Driver { return archiveFormat{} }
+
 // fileFormat is the driver of .npy files.
 type fileFormat struct{}
 
@@ -17,16 +30,13 @@ type fileFormat struct{}
 type archiveFormat struct{}
 
 var (
-	fileCodec    = format.With(fileFormat{})
-	archiveCodec = format.With(archiveFormat{})
-
 	fileExtensions    = []string{extension}
 	archiveExtensions = []string{".npz"}
 )
 
 func init() {
-	format.Register(fileFormat{})
-	format.Register(archiveFormat{})
+	format.Register(Format{})
+	format.Register(Archive{})
 }
 
 // Describe implements driver.Driver.

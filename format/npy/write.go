@@ -12,23 +12,9 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Create starts writing the only tensor of p to a .npy file at path. If the schema has
-// metadata, a graph, quantization, or a tensor name other than the file's, which the format
-// cannot hold, Create returns a [format.LossError] unless the options accept the losses.
-// Nil options work.
-func Create(path string, p *schema.Schema, o *format.WriteOptions) (*format.Writer, error) {
-	return fileCodec.Create(path, p, o)
-}
-
-// CreateArchive starts writing the tensors of p to a .npz file at path, stored and
-// aligned so that they can be viewed. Losses are as for Create.
-func CreateArchive(path string, p *schema.Schema, o *format.WriteOptions) (*format.Writer, error) {
-	return archiveCodec.Create(path, p, o)
-}
-
 // Losses implements driver.Writer. A file is the name of its tensor; where a stream
 // ends up is not known.
-func (fileFormat) Losses(p *schema.Schema, o *driver.WriteOptions, l *schema.LossList) error {
+func (fileFormat) Losses(p *schema.Schema, o *driver.LayoutOptions, l *schema.LossList) error {
 	losses(p, l, single)
 	if n := len(p.Tensors); n != 1 {
 		l.Fixed(schema.LossTensors, "", fmt.Errorf("%w: %d: a .npy file holds one tensor", format.ErrUnsupported, n))
@@ -41,7 +27,7 @@ func (fileFormat) Losses(p *schema.Schema, o *driver.WriteOptions, l *schema.Los
 }
 
 // Losses implements driver.Writer.
-func (archiveFormat) Losses(p *schema.Schema, _ *driver.WriteOptions, l *schema.LossList) error {
+func (archiveFormat) Losses(p *schema.Schema, _ *driver.LayoutOptions, l *schema.LossList) error {
 	losses(p, l, archive)
 	return nil
 }
@@ -61,7 +47,7 @@ func losses(p *schema.Schema, l *schema.LossList, kind string) {
 }
 
 // Layout implements driver.Writer: a header and one tensor.
-func (fileFormat) Layout(p *schema.Schema, _ *driver.WriteOptions) (*driver.Layout, error) {
+func (fileFormat) Layout(p *schema.Schema, _ *driver.LayoutOptions) (*driver.Layout, error) {
 	t := &p.Tensors[0]
 	head := encodeHeader(t)
 	at := int64(len(head))
@@ -69,7 +55,7 @@ func (fileFormat) Layout(p *schema.Schema, _ *driver.WriteOptions) (*driver.Layo
 }
 
 // Layout implements driver.Writer. All is known in advance except the checksums.
-func (archiveFormat) Layout(p *schema.Schema, _ *driver.WriteOptions) (*driver.Layout, error) {
+func (archiveFormat) Layout(p *schema.Schema, _ *driver.LayoutOptions) (*driver.Layout, error) {
 	l := &driver.Layout{Offsets: make([]int64, len(p.Tensors)), Sums: driver.CRC32}
 	made, parts := make([]zip.Made, len(p.Tensors)), make([]driver.Part, len(p.Tensors))
 	for i := range p.Tensors {

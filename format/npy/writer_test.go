@@ -4,6 +4,7 @@ import (
 	stdzip "archive/zip"
 	"bytes"
 	gocmp "cmp"
+	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"io"
@@ -124,12 +125,13 @@ func TestTooLarge(t *testing.T) {
 	huge := func(less int64) tensor.Info {
 		return tensor.Info{Name: "x", DType: tensor.Int8, Shape: tensor.Shape{math.MaxInt64 - less}}
 	}
-	for codec, list := range map[*format.Codec][][]tensor.Info{
-		&fileCodec:    {{huge(0)}},
-		&archiveCodec: {{huge(0)}, {{Name: "y", DType: tensor.Int8, Shape: tensor.Shape{500}}, huge(1000)}, {{Name: strings.Repeat("x", math.MaxUint16-3), DType: tensor.Int8}}},
+	for kind, list := range map[format.Format][][]tensor.Info{
+		Format{}:  {{huge(0)}},
+		Archive{}: {{huge(0)}, {{Name: "y", DType: tensor.Int8, Shape: tensor.Shape{500}}, huge(1000)}, {{Name: strings.Repeat("x", math.MaxUint16-3), DType: tensor.Int8}}},
 	} {
 		for _, tensors := range list {
-			if _, err := codec.NewWriter(io.Discard, &schema.Schema{Tensors: tensors}, nil); !errors.Is(err, format.ErrSchema) || !errors.Is(err, format.ErrLimit) {
+			_, err := format.NewWriter(io.Discard, &schema.Schema{Tensors: tensors}, &format.WriteOptions{Format: kind})
+			if !errors.Is(err, format.ErrSchema) || !errors.Is(err, format.ErrLimit) {
 				t.Error(err)
 			}
 		}
@@ -182,10 +184,10 @@ func TestLostName(t *testing.T) {
 	p := &schema.Schema{Tensors: []tensor.Info{{Name: "w", DType: tensor.Int8, Shape: tensor.Shape{1}}}}
 	path := filepath.Join(t.TempDir(), "other.npy")
 	var e *schema.LossError
-	if _, err := Create(path, p, nil); !errors.As(err, &e) || len(e.Losses) != 1 || e.Losses[0].Item() != "name:w" {
+	if _, err := format.Create(path, p, nil); !errors.As(err, &e) || len(e.Losses) != 1 || e.Losses[0].Item() != "name:w" {
 		t.Fatal(err)
 	}
-	w, err := Create(path, p, &format.WriteOptions{AcceptLoss: []string{"name"}})
+	w, err := format.Create(path, p, &format.WriteOptions{AcceptLoss: []string{"name"}})
 	finish(t, w, err, map[string][]byte{"w": {1}})
 }
 
@@ -200,4 +202,28 @@ func TestFileNames(t *testing.T) {
 		}
 	}
 	expect.Refused(t, format.ErrCorrupt)(nameOf("\xff.npy"))
+}
+
+// TestOptions checks that options that NumPy lacks are refused by name.
+func TestOptions(t *testing.T) {
+	plan := samplePlan(tensor.Int8, tensor.Shape{3})
+	for field, o := range map[string]format.WriteOptions{
+		"Compression":  {Compression: "zstd"},
+		"Level":        {Level: 1},
+		"Key":          {Key: make([]byte, 32)},
+		"Signer":       {Signer: ed25519.NewKeyFromSeed(make([]byte, 32))},
+		"Align":        {Align: 128},
+		"Extended":     {Extended: true},
+		"ExternalFrom": {ExternalFrom: 1},
+		"External":     {External: "data"},
+	} {
+		_, file := newWriter(io.Discard, plan, &o)
+		_, archive := newArchiveWriter(io.Discard, plan, &o)
+		for _, err := range []error{file, archive} {
+			var e *tensor.Error
+			if !errors.Is(err, format.ErrOption) || !errors.As(err, &e) || e.Field != field {
+				t.Errorf("%v, want ErrOption for %s", err, field)
+			}
+		}
+	}
 }

@@ -2,6 +2,7 @@ package onnx
 
 import (
 	"bytes"
+	"crypto/ed25519"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -174,7 +175,7 @@ func TestOpensWhatItWrites(t *testing.T) {
 		})
 	}
 	bare := cat(num(1, 0), ld(7, str(2, "g"), weight("w"))) // without operator sets
-	m, err := format.OpenBytes(bare, &format.Options{Format: formatName})
+	m, err := format.OpenBytes(bare, &format.Options{Format: Format{}})
 	expect.OK(t, err)
 	defer m.Close()
 	p, err := m.Schema()
@@ -188,7 +189,7 @@ func TestInvalidText(t *testing.T) {
 	for _, e := range []schema.Entry{{Key: "k", Value: "\xff"}, {Key: "\xff", Value: "v"}, {Key: "producer_name", Value: "\xff"}} {
 		p := &schema.Schema{Metadata: schema.Metadata{e}, Tensors: []tensor.Info{{Name: "w", DType: tensor.Uint8, Shape: tensor.Shape{1}, Size: 1}}}
 		expect.Refused(t, format.ErrCorrupt, e.Key)(streamTo(io.Discard, p, nil))
-		lossy := &WriteOptions{WriteOptions: format.WriteOptions{AcceptLoss: []string{string(schema.LossMetadata)}}}
+		lossy := &format.WriteOptions{AcceptLoss: []string{string(schema.LossMetadata)}}
 		_, err := streamTo(io.Discard, p, lossy)
 		expect.OK(t, err)
 	}
@@ -212,4 +213,25 @@ func TestMetadataTwice(t *testing.T) {
 			t.Errorf("%d: %v", i+1, err)
 		}
 	}
+}
+
+// TestOptions checks that options that ONNX lacks are refused by name.
+func TestOptions(t *testing.T) {
+	plan := &schema.Schema{}
+	for field, o := range map[string]format.WriteOptions{
+		"Compression": {Compression: "zstd"},
+		"Level":       {Level: 1},
+		"Key":         {Key: make([]byte, 32)},
+		"Signer":      {Signer: ed25519.NewKeyFromSeed(make([]byte, 32))},
+		"Align":       {Align: 128},
+		"Extended":    {Extended: true},
+	} {
+		var e *tensor.Error
+		_, err := streamTo(io.Discard, plan, &o)
+		if !errors.Is(err, format.ErrOption) || !errors.As(err, &e) || e.Field != field {
+			t.Errorf("%v, want ErrOption for %s", err, field)
+		}
+	}
+	beside := &format.WriteOptions{ExternalFrom: 1}
+	expect.Refused(t, format.ErrSchema, "external data of a stream")(streamTo(io.Discard, plan, beside))
 }

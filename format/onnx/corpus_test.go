@@ -12,7 +12,7 @@ import (
 )
 
 func TestCorpus(t *testing.T) {
-	s := corpus.Suite{Codec: codec, Ext: ".onnx"}
+	s := corpus.Suite{Format: Format{}, Ext: ".onnx"}
 	for _, m := range malformed {
 		for _, c := range m.cases {
 			s.Cases = append(s.Cases, corpus.Refused(c.name, c.file, m.err, c.field, c.offset))

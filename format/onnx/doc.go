@@ -75,9 +75,9 @@
 // data_type is repeated before the data, which readers of protocol buffers ignore. Most readers
 // cannot load files of more than 2 GiB, so the writer returns ErrLimit for them.
 //
-// WriteOptions.ExternalFrom moves data to a file next to the model, at multiples of 64 bytes, or
+// format.WriteOptions.ExternalFrom moves data to a file next to the model, at multiples of 64 bytes, or
 // of 4096 for tensors of at least 4096 bytes. The name of that file consists of the model's
-// name (or WriteOptions.External), ".onnx" unless it ends so, a hash of the data and the model that is
+// name (or format.WriteOptions.External), ".onnx" unless it ends so, a hash of the data and the model that is
 // replaced, and ".data", as in "m.onnx.3f084b51d810557b.data". If the name has more than 100 bytes it is
 // cut and a hash of it is appended. So a new file never replaces other data, and the old model
 // stays whole until the new one is in place. Then the files of that pattern that the old model named are

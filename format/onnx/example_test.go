@@ -15,7 +15,7 @@ import (
 )
 
 // A model with its graph. Large tensors go to a file next to it.
-func ExampleCreate() {
+func ExampleFormat() {
 	dir, err := os.MkdirTemp("", "onnx")
 	if err != nil {
 		log.Fatal(err)
@@ -30,7 +30,7 @@ func ExampleCreate() {
 			Nodes:   []schema.Node{{Op: "MatMul", Inputs: []string{"x", "w"}, Outputs: []string{"y"}}},
 		},
 	}
-	w, err := onnx.Create(path, plan, &onnx.WriteOptions{ExternalFrom: 16})
+	w, err := format.Create(path, plan, &format.WriteOptions{ExternalFrom: 16})
 	if err != nil {
 		log.Fatal(err)
 	}

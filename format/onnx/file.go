@@ -23,7 +23,7 @@ type File struct{ *format.Model }
 // Open maps the file at path and reads its structure. Files of external data are mapped
 // on first use. Nil options work.
 func Open(path string, o *format.Options) (*File, error) {
-	m, err := codec.Open(path, o)
+	m, err := format.Open(path, o.With(Format{}))
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +33,8 @@ func Open(path string, o *format.Options) (*File, error) {
 // From returns m as a File: one that was opened from memory (format.OpenBytes), a reader or a descriptor,
 // for example. It reports false if m has another format.
 func From(m *format.Model) (*File, bool) {
-	if codec.Own(m) == nil {
+	_, ok := m.Own().(*parsed)
+	if !ok {
 		return nil, false
 	}
 	return &File{m}, true

@@ -41,7 +41,7 @@ func (f *parsed) readGraph(msg protobuf.Field) error {
 // decodeGraph decodes a graph in wire form without initializers.
 func decodeGraph(b []byte) (*schema.Graph, error) {
 	s := protobuf.InMemory(b)
-	f := newParsed(s, &driver.Index{}, &driver.Options{})
+	f := newParsed(s, &driver.Index{}, &driver.ParseOptions{})
 	if err := f.readGraph(s.All()); err != nil {
 		return nil, protobuf.InField("graph", err)
 	}

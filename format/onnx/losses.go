@@ -11,7 +11,7 @@ import (
 )
 
 // Losses implements driver.Writer.
-func (fileFormat) Losses(p *schema.Schema, _ *driver.WriteOptions, l *schema.LossList) error {
+func (fileFormat) Losses(p *schema.Schema, _ *driver.LayoutOptions, l *schema.LossList) error {
 	file, err := originalOf(p, l)
 	if err != nil {
 		l.Native("", err)

@@ -213,7 +213,7 @@ func (w *writer) encode() (err error) {
 	h.plan(w.plan)
 	w.front = h.front()
 	// The reader must not refuse what is written.
-	if err = newParsed(protobuf.InMemory(w.front), &driver.Index{}, &driver.Options{}).readModel(); err != nil {
+	if err = newParsed(protobuf.InMemory(w.front), &driver.Index{}, &driver.ParseOptions{}).readModel(); err != nil {
 		return err
 	}
 	graph := h.file.graph

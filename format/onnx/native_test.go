@@ -150,15 +150,14 @@ func fieldsOf(t *testing.T, b []byte, path string) []string {
 	return out
 }
 
-// converted writes a model to a file of another format.
-func converted(t *testing.T, b []byte, to string, o *convert.Options) (string, *convert.Report, error) {
+// converted writes a copy of a model.
+func converted(t *testing.T, b []byte, o *convert.Options) (string, *convert.Report, error) {
 	t.Helper()
-	m, err := format.OpenBytes(b, &format.Options{Format: formatName})
+	m, err := format.OpenBytes(b, &format.Options{Format: Format{}})
 	expect.OK(t, err)
 	defer m.Close()
-	path := filepath.Join(t.TempDir(), "out")
-	o.To = to
-	r, err := convert.Model(m, path, o)
+	path := filepath.Join(t.TempDir(), "out.onnx")
+	r, err := convert.Model(t.Context(), m, path, o)
 	return path, r, err
 }
 
@@ -166,7 +165,7 @@ func converted(t *testing.T, b []byte, to string, o *convert.Options) (string, *
 func TestKept(t *testing.T) {
 	for _, c := range nativeCases() {
 		t.Run(c.name, func(t *testing.T) {
-			path, _, err := converted(t, c.model, "onnx", &convert.Options{Verify: true})
+			path, _, err := converted(t, c.model, &convert.Options{Verify: true})
 			expect.OK(t, err)
 			expect.Equal(t, fieldsOf(t, c.model, ""), fieldsOf(t, expect.Read(t, path), ""))
 			a, b := open(t, c.model), open(t, expect.Read(t, path))
@@ -254,13 +253,13 @@ func TestFollows(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o := c.o
-			_, _, err := converted(t, whole.bytes(), "onnx", &o)
+			_, _, err := converted(t, whole.bytes(), &o)
 			if (err == nil) != (c.lost == nil) {
 				t.Errorf("without -lossy: %v", err)
 			}
 			o = c.o
 			o.Lossy, o.Verify = true, true
-			path, r, err := converted(t, whole.bytes(), "onnx", &o)
+			path, r, err := converted(t, whole.bytes(), &o)
 			expect.OK(t, err)
 			var lost []string
 			for _, l := range r.Losses {
@@ -330,7 +329,7 @@ func TestInlined(t *testing.T) {
 		expect.OK(t, os.WriteFile(path, b, 0o666))
 	}
 	testhost.RoundTimes(t, dir)
-	if _, err := convert.File(in, out, nil); err != nil {
+	if _, err := convert.File(t.Context(), in, out, nil); err != nil {
 		t.Fatal(err)
 	}
 	expect.Equal(t, fieldsOf(t, model(true), ""), fieldsOf(t, expect.Read(t, out), ""))

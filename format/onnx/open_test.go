@@ -1,7 +1,6 @@
 package onnx
 
 import (
-	"cmp"
 	"io"
 
 	"github.com/weightmap/weightmap/format"
@@ -10,15 +9,16 @@ import (
 
 // The functions of package format, for files of this format.
 
-func openBytes(b []byte, o *format.Options) (*File, error) { return opened(codec.OpenBytes(b, o)) }
-
-func openReaderAt(r io.ReaderAt, size int64, o *format.Options) (*File, error) {
-	return opened(codec.OpenReaderAt(r, size, o))
+func openBytes(b []byte, o *format.Options) (*File, error) {
+	return opened(format.OpenBytes(b, o.With(Format{})))
 }
 
-func streamTo(w io.Writer, p *schema.Schema, o *WriteOptions) (*format.Writer, error) {
-	o = cmp.Or(o, &WriteOptions{})
-	return format.With(fileFormat{*o}).NewWriter(w, p, &o.WriteOptions)
+func openReaderAt(r io.ReaderAt, size int64, o *format.Options) (*File, error) {
+	return opened(format.OpenReaderAt(r, size, o.With(Format{})))
+}
+
+func streamTo(w io.Writer, p *schema.Schema, o *format.WriteOptions) (*format.Writer, error) {
+	return format.NewWriter(w, p, o.With(Format{}))
 }
 
 // opened returns a model that was opened as a File.

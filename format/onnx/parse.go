@@ -21,7 +21,7 @@ import (
 type parsed struct {
 	src     driver.Source
 	index   *driver.Index
-	o       *driver.Options
+	o       *driver.ParseOptions
 	s       *protobuf.Source // the file, during parse
 	head    *head            // of the current tensor
 	graph   bool             // the graph was found
@@ -40,7 +40,7 @@ type record struct {
 }
 
 // newParsed returns a parser of s.
-func newParsed(s *protobuf.Source, x *driver.Index, o *driver.Options) *parsed {
+func newParsed(s *protobuf.Source, x *driver.Index, o *driver.ParseOptions) *parsed {
 	f := &parsed{s: s, index: x, o: o, head: newHead()}
 	s.Tally = protobuf.NewTally(o.Memory.Room(s.Size))
 	s.Watch = f.watch
@@ -51,7 +51,7 @@ func newParsed(s *protobuf.Source, x *driver.Index, o *driver.Options) *parsed {
 var lists = sync.Pool{New: func() any { return new([]record) }}
 
 // Parse implements driver.Driver. It reads everything but the data of initializers and external files.
-func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
+func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.ParseOptions) (*driver.Parsed, error) {
 	s := protobuf.OpenFile(src, 0, src.Size())
 	defer s.Close()
 	f, list := newParsed(s, x, o), lists.Get().(*[]record)

@@ -47,10 +47,10 @@ func fill(i int, n int64) []byte {
 }
 
 // written writes a schema to a file in a directory of its own.
-func written(t *testing.T, p *schema.Schema, o *WriteOptions) string {
+func written(t *testing.T, p *schema.Schema, o *format.WriteOptions) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "m.onnx")
-	w, err := Create(path, p, o)
+	w, err := format.Create(path, p, o)
 	expect.OK(t, err)
 	for i := range p.Tensors {
 		n, _ := p.Tensors[i].ByteSize()
@@ -73,7 +73,7 @@ none [0, 2] 1
 Gemm [('alpha', 0.5)]
 Softmax [('axis', 0)]
 `
-	for name, o := range map[string]*WriteOptions{"inside": nil, "beside": {ExternalFrom: 8}} {
+	for name, o := range map[string]*format.WriteOptions{"inside": nil, "beside": {ExternalFrom: 8}} {
 		t.Run(name, func(t *testing.T) {
 			expect.Equal(t, want, testhost.Python(t, "onnx", "testdata/check.py", written(t, peerPlan(), o)))
 		})
@@ -136,7 +136,7 @@ func TestAligned(t *testing.T) {
 		f.Close()
 	}
 	p := &schema.Schema{Tensors: []tensor.Info{{Name: "s", DType: tensor.Int8, Shape: tensor.Shape{9}}, {Name: "l", DType: tensor.Int8, Shape: tensor.Shape{5000}}, {Name: "in", DType: tensor.Int8, Shape: tensor.Shape{1}}}}
-	path := written(t, p, &WriteOptions{ExternalFrom: 9, External: "d/w.bin"})
+	path := written(t, p, &format.WriteOptions{ExternalFrom: 9, External: "d/w.bin"})
 	f, err := Open(path, nil)
 	expect.OK(t, err)
 	defer f.Close()
@@ -172,7 +172,7 @@ func TestPeerKept(t *testing.T) {
 	}
 	for _, f := range files {
 		path := filepath.Join(in, f.Name())
-		if _, err := convert.File(path, filepath.Join(out, f.Name()), &convert.Options{WriteOptions: format.WriteOptions{NoSync: true}, Verify: true}); err != nil {
+		if _, err := convert.File(t.Context(), path, filepath.Join(out, f.Name()), &convert.Options{Verify: true, Write: &format.WriteOptions{NoSync: true}}); err != nil {
 			t.Error(err)
 		}
 		if err := edit(path, filepath.Join(edited, f.Name())); err != nil {
@@ -198,7 +198,7 @@ func edit(in, out string) error {
 		return err
 	}
 	p.Metadata = append(p.Metadata, schema.Entry{Key: "weightmap", Value: "1"})
-	w, err := format.Create(formatName, out, p, &format.WriteOptions{NoSync: true})
+	w, err := format.Create(out, p, &format.WriteOptions{NoSync: true})
 	if err != nil {
 		return err
 	}

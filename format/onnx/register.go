@@ -1,7 +1,6 @@
 package onnx
 
 import (
-	"cmp"
 	_ "crypto/sha1" // for Verify of files that caches name by their digests
 	_ "crypto/sha256"
 
@@ -10,13 +9,18 @@ import (
 	"github.com/weightmap/weightmap/format/schema"
 )
 
-// fileFormat is the driver, with the options that only this format has.
-type fileFormat struct{ opts WriteOptions }
+// Format is ONNX. It has no options that other formats lack. ExternalFrom of format.WriteOptions
+// requires a path, since a stream has no directory.
+type Format struct{}
 
-var codec = format.With(fileFormat{})
+// Driver implements format.Format.
+func (Format) Driver() driver.Driver { return fileFormat{} }
+
+// fileFormat is the driver.
+type fileFormat struct{}
 
 func init() {
-	format.Register(fileFormat{})
+	format.Register(Format{})
 }
 
 // Describe implements driver.Driver.
@@ -28,8 +32,8 @@ func (fileFormat) Describe() driver.Description {
 func (fileFormat) Detect(head []byte, size int64) bool { return detect(head, size) }
 
 // Layout implements driver.Writer.
-func (d fileFormat) Layout(p *schema.Schema, o *driver.WriteOptions) (*driver.Layout, error) {
-	w, err := newWriter(p, o, &d.opts)
+func (fileFormat) Layout(p *schema.Schema, o *driver.LayoutOptions) (*driver.Layout, error) {
+	w, err := newWriter(p, o)
 	if err != nil {
 		return nil, err
 	}
@@ -46,16 +50,6 @@ func (d fileFormat) Layout(p *schema.Schema, o *driver.WriteOptions) (*driver.La
 
 // Operators implements driver.Vocabulary: the operators are ONNX's own.
 func (fileFormat) Operators() []driver.Operator { return nil }
-
-// Configure implements driver.Configurable.
-func (d fileFormat) Configure(own any, common *driver.WriteOptions) (driver.Driver, error) {
-	o, err := driver.OwnOptions(formatName, own, d.opts, (*WriteOptions).common)
-	if err != nil {
-		return nil, err
-	}
-	o.ExternalFrom = cmp.Or(common.ExternalFrom, o.ExternalFrom)
-	return fileFormat{o}, nil
-}
 
 // sums implements driver.Parsed: the format has no checksums.
 func sums() []driver.Sum { return []driver.Sum{{Name: "structure"}} }

@@ -2,7 +2,6 @@ package onnx
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -16,17 +15,10 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Create starts writing a model to path. The data goes to a temporary file that Close
-// renames. Nil options work.
-func Create(path string, p *schema.Schema, o *WriteOptions) (*format.Writer, error) {
-	o = cmp.Or(o, &WriteOptions{})
-	return format.With(fileFormat{*o}).Create(path, p, &o.WriteOptions)
-}
-
 // writer holds the layout of a model. It is the Encoder if there is external data.
 type writer struct {
 	plan *schema.Schema
-	o    *driver.WriteOptions
+	o    *driver.LayoutOptions
 
 	front, before, after []byte           // the model without its tensors
 	shells               map[string]shell // by tensor
@@ -40,10 +32,10 @@ type writer struct {
 }
 
 // newWriter lays out a schema.
-func newWriter(p *schema.Schema, o *driver.WriteOptions, own *WriteOptions) (w *writer, err error) {
+func newWriter(p *schema.Schema, o *driver.LayoutOptions) (w *writer, err error) {
 	w = &writer{plan: p, o: o, offs: make([]int64, len(p.Tensors))}
-	w.ext, err = external.New(formatName, own.External, o.Path, files)
-	if err != nil && own.ExternalFrom > 0 {
+	w.ext, err = external.New(formatName, o.External, o.Path, files)
+	if err != nil && o.ExternalFrom > 0 {
 		return nil, wire.Refuse(formatName, "external data", "%w", err)
 	}
 	if err = w.encode(); err != nil {
@@ -52,7 +44,7 @@ func newWriter(p *schema.Schema, o *driver.WriteOptions, own *WriteOptions) (w *
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
 		w.offs[i] = -1
-		if as := storageOf(t); own.ExternalFrom > 0 && t.Size >= own.ExternalFrom && as.code != sparseCode && !as.fields {
+		if as := storageOf(t); o.ExternalFrom > 0 && t.Size >= o.ExternalFrom && as.code != sparseCode && !as.fields {
 			align := int64(alignment)
 			if t.Size >= pageAlign {
 				align = pageAlign
@@ -162,7 +154,9 @@ func putLength(b []byte, n uint64) {
 }
 
 // files lists the files of a model.
-func files(path string) ([]string, error) { return external.FilesOf(codec.Open(path, nil)) }
+func files(path string) ([]string, error) {
+	return external.FilesOf(format.Open(path, &format.Options{Format: Format{}}))
+}
 
 // Tensor implements driver.Encoder.
 func (w *writer) Tensor(i int, in driver.Input) error {

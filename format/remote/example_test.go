@@ -17,6 +17,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/remote"
 	"github.com/weightmap/weightmap/format/schema"
+	"github.com/weightmap/weightmap/mag"
 	_ "github.com/weightmap/weightmap/mag"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -113,7 +114,7 @@ func exampleServer() (url string, stop func()) {
 func exampleModel() []byte {
 	plan := &schema.Schema{Tensors: []tensor.Info{{Name: "fc.weight", DType: tensor.Float32, Shape: tensor.Shape{2, 2}}}}
 	var file bytes.Buffer
-	w, err := format.NewWriter("mag", &file, plan, nil)
+	w, err := format.NewWriter(&file, plan, &format.WriteOptions{Format: mag.Format{}})
 	if err == nil {
 		err = w.WriteTensor("fc.weight", bytes.NewReader([]byte{0, 0, 0x80, 0x3f, 0, 0, 0, 0x40, 0, 0, 0x40, 0x40, 0, 0, 0x80, 0x40}))
 	}

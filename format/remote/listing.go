@@ -141,8 +141,8 @@ func (l *listing) entries(dir string) (entries []driver.DirEntry) {
 // choose returns the file that opens the model, as format.Open does in a directory.
 func (l *listing) choose(o *Options) (string, error) {
 	wanted := ""
-	if o != nil && o.Open != nil {
-		wanted = o.Open.Format
+	if o != nil && o.Open != nil && o.Open.Format != nil {
+		wanted = o.Open.Format.Driver().Describe().Name
 	}
 	rule := directory.Rule{Wanted: wanted, Format: formatOf, IsDirectory: func(string) bool { return false }}
 	choice, err := rule.Choose(l.entries(""))
@@ -178,9 +178,9 @@ func (l *listing) inRepository(err error, rule *directory.Rule) error {
 
 // formatOf returns the format of files with the ending of name, linked or not, or "".
 func formatOf(name string) string {
-	c, ok := format.ByExtension(name)
-	if ok {
-		return c.Name()
+	f, err := format.ByExtension(name)
+	if err == nil {
+		return f.Driver().Describe().Name
 	}
 	return foreign.ByEnding(name)
 }

@@ -120,7 +120,7 @@ func written(t testing.TB, name string, n int, rows int64) []byte {
 		plan.Tensors = append(plan.Tensors, tensor.Info{Name: fmt.Sprint(i + 1), DType: tensor.Float32, Shape: tensor.Shape{rows, 64}})
 	}
 	var out bytes.Buffer
-	w, err := format.NewWriter(name, &out, plan, nil)
+	w, err := format.NewWriter(&out, plan, &format.WriteOptions{Format: expect.Must(format.ByName(name))})
 	expect.OK(t, err)
 	for i, info := range plan.Tensors {
 		b := pattern(int(rows)*256 + i)[i:]

@@ -34,7 +34,7 @@ func TestConformance(t *testing.T) {
 	}}
 	const noSums = "the format has no sums"
 	formattest.Run(t, formattest.Config{
-		Codec:    codec,
+		Format:   Format{},
 		Reorders: true, ZeroCopy: true,
 		Files: []formattest.File{{Name: "foreign", Bytes: odd}},
 		Exempt: map[string]string{
@@ -53,5 +53,5 @@ func TestConformance(t *testing.T) {
 // FuzzOpen opens, verifies and decodes any input.
 func FuzzOpen(f *testing.F) {
 	corpus.Seed(f)
-	formattest.Fuzz(f, formattest.Config{Codec: codec})
+	formattest.Fuzz(f, formattest.Config{Format: Format{}})
 }

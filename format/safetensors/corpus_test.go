@@ -13,7 +13,7 @@ import (
 )
 
 func TestCorpus(t *testing.T) {
-	s := corpus.Suite{Codec: codec, Ext: ".safetensors"}
+	s := corpus.Suite{Format: Format{}, Ext: ".safetensors"}
 	for _, m := range malformedHeaders {
 		for _, c := range m.cases {
 			s.Cases = append(s.Cases, corpus.Refused(c.name, fileOf(c.mutate(base), count(6)...), m.err, c.field, c.offset))

@@ -14,7 +14,7 @@ import (
 )
 
 // Write a model in shards of at most 16 bytes of tensor data, and open it by its index.
-func ExampleCreate() {
+func ExampleFormat() {
 	dir, err := os.MkdirTemp("", "safetensors")
 	if err != nil {
 		log.Fatal(err)
@@ -25,7 +25,7 @@ func ExampleCreate() {
 		{Name: "up", DType: tensor.Int8, Shape: tensor.Shape{16}},
 		{Name: "down", DType: tensor.Int8, Shape: tensor.Shape{16}},
 	}}
-	w, err := safetensors.Create(path, plan, &format.WriteOptions{MaxShard: 16})
+	w, err := format.Create(path, plan, &format.WriteOptions{MaxShard: 16})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -26,20 +26,20 @@ func TestCopyUnknown(t *testing.T) {
 	want := fileOf(header, count(6)...)
 	dir := t.TempDir()
 	in, out := save(t, dir, "in.safetensors", want), filepath.Join(dir, "out.safetensors")
-	if _, err := convert.File(in, out, nil); err != nil {
+	if _, err := convert.File(t.Context(), in, out, nil); err != nil {
 		t.Fatal(err)
 	}
 	got := expect.Read(t, out)
 	expect.Equal(t, string(want), string(got))
-	_, err := convert.File(in, filepath.Join(dir, "out.gguf"), &convert.Options{Lossy: true})
+	_, err := convert.File(t.Context(), in, filepath.Join(dir, "out.gguf"), &convert.Options{Lossy: true})
 	if !errors.Is(err, format.ErrUnsupported) || !strings.Contains(err.Error(), `Q"9`) {
 		t.Error(err)
 	}
 	// Without its file, the name of a dtype has no meaning.
 	p := &schema.Schema{Tensors: []tensor.Info{{Name: "a", Shape: tensor.Shape{3}, Size: 3, Encoding: &tensor.Encoding{Name: "new"}}}}
-	expect.Refused(t, format.ErrUnsupported)(Create(out, p, nil))
+	expect.Refused(t, format.ErrUnsupported)(format.Create(out, p, nil))
 	for _, size := range []int64{0, 3} {
 		p.Native, p.Tensors[0].Size, p.Tensors[0].Shape = &schema.Native{Format: "safetensors"}, size, tensor.Shape{3 - size}
-		expect.Refused(t, format.ErrUnsupported, 3-size, size)(Create(out, p, nil))
+		expect.Refused(t, format.ErrUnsupported, 3-size, size)(format.Create(out, p, nil))
 	}
 }

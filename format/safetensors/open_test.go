@@ -9,8 +9,10 @@ import (
 
 // The functions of package format, for files of this format.
 
-func openBytes(b []byte, o *format.Options) (*format.Model, error) { return codec.OpenBytes(b, o) }
+func openBytes(b []byte, o *format.Options) (*format.Model, error) {
+	return format.OpenBytes(b, o.With(Format{}))
+}
 
 func newWriter(w io.Writer, p *schema.Schema, o *format.WriteOptions) (*format.Writer, error) {
-	return codec.NewWriter(w, p, o)
+	return format.NewWriter(w, p, o.With(Format{}))
 }

@@ -20,7 +20,7 @@ import (
 )
 
 // Parse implements driver.Driver. It parses a file with tensors, or an index and all its shards.
-func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
+func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.ParseOptions) (*driver.Parsed, error) {
 	head, err := driver.Peek(src, driver.SniffLen)
 	if err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (
 }
 
 // parseIndex parses the index of a sharded model and all shards.
-func parseIndex(src driver.Source, x *driver.Index, o *driver.Options, out *driver.Parsed) error {
+func parseIndex(src driver.Source, x *driver.Index, o *driver.ParseOptions, out *driver.Parsed) error {
 	join := shards.Model{Format: formatName, Open: parseShard}
 	all, unlisted, err := join.Parse(src, x, o)
 	if err != nil {
@@ -65,7 +65,7 @@ func merge(all []schema.Metadata, out *driver.Parsed) {
 }
 
 // ParseParts implements driver.PartsParser.
-func (fileFormat) ParseParts(d driver.Dir, names []string, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
+func (fileFormat) ParseParts(d driver.Dir, names []string, x *driver.Index, o *driver.ParseOptions) (*driver.Parsed, error) {
 	x.Version = "1"
 	join := shards.Model{Format: formatName, Open: parseShard}
 	all, err := join.ParseNames(d, names, x, o)
@@ -82,7 +82,7 @@ func sums() []driver.Sum { return []driver.Sum{{Name: "header"}} }
 
 // parseShard parses a shard. If the file is something else, such as a Git LFS pointer, the error
 // says so.
-func parseShard(src driver.Source, space driver.Space, y *driver.Index, o *driver.Options) (schema.Metadata, error) {
+func parseShard(src driver.Source, space driver.Space, y *driver.Index, o *driver.ParseOptions) (schema.Metadata, error) {
 	head, err := driver.Peek(src, driver.SniffLen)
 	if err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func parseShard(src driver.Source, space driver.Space, y *driver.Index, o *drive
 }
 
 // parseFile parses a file with tensors into x. head is its beginning.
-func parseFile(src driver.Source, head []byte, space driver.Space, x *driver.Index, o *driver.Options) (schema.Metadata, error) {
+func parseFile(src driver.Source, head []byte, space driver.Space, x *driver.Index, o *driver.ParseOptions) (schema.Metadata, error) {
 	c := wire.NewCursor(formatName, head, 0)
 	n := c.U64("header length")
 	switch {

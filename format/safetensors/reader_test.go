@@ -69,7 +69,8 @@ func TestDetect(t *testing.T) {
 		"{\n  \"metadata\": {": true, `{"weight_map":{"a":"b"}}`: true, `{"architectures": ["BertModel"]}`: false,
 		string(fileOf(`[1]`)): false, "": false, "MAG!\x01\x00\x00\x00{\x01": false, "\x08\x00\x00\x00\x00\x00\x00\x00": false,
 	} {
-		if got := codec.Detect([]byte(head), int64(len(head))); got != want {
+		got := fileFormat{}.Detect([]byte(head), int64(len(head)))
+		if got != want {
 			t.Errorf("%q: %t", head, got)
 		}
 	}

@@ -9,10 +9,14 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 )
 
+// Format is safetensors. It has no options that other formats lack.
+type Format struct{}
+
+// Driver implements format.Format.
+func (Format) Driver() driver.Driver { return fileFormat{} }
+
 // fileFormat is the driver.
 type fileFormat struct{}
-
-var codec = format.With(fileFormat{})
 
 // Open maps the file at path and reads its header. Given the index of a sharded model
 // (model.safetensors.index.json), it opens all shards. A nil *format.Options is the zero value.
@@ -20,10 +24,12 @@ var codec = format.With(fileFormat{})
 // The format has no checksums. Verify detects headers that changed since they were parsed, and
 // reads all data to detect truncation. The metadata is __metadata__; for a sharded model, it
 // combines the metadata of the index and of all shards.
-func Open(path string, o *format.Options) (*format.Model, error) { return codec.Open(path, o) }
+func Open(path string, o *format.Options) (*format.Model, error) {
+	return format.Open(path, o.With(Format{}))
+}
 
 func init() {
-	format.Register(fileFormat{})
+	format.Register(Format{})
 }
 
 var extensions = []string{extension}

@@ -19,15 +19,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Create starts writing a file to path. It writes to a temporary file, which replaces path on
-// Close. If the schema holds anything the format cannot store, the error is a [format.LossError]
-// unless the options accept the loss. A nil *format.WriteOptions is the zero value.
-func Create(path string, p *schema.Schema, o *format.WriteOptions) (*format.Writer, error) {
-	return codec.Create(path, p, o)
-}
-
 // Losses implements driver.Writer.
-func (fileFormat) Losses(p *schema.Schema, _ *driver.WriteOptions, l *schema.LossList) error {
+func (fileFormat) Losses(p *schema.Schema, _ *driver.LayoutOptions, l *schema.LossList) error {
 	l.AllQuantization(p, "the format has no quantization parameters")
 	l.AnyGraph(p, "the format holds no graph")
 	l.UniqueMetadata(p, func(_ int, e schema.Entry) error {
@@ -57,7 +50,7 @@ func (fileFormat) Losses(p *schema.Schema, _ *driver.WriteOptions, l *schema.Los
 
 // Layout implements driver.Writer. It orders tensors as the reference does: by descending index
 // in dtypes, then by name. Unknown dtypes come last.
-func (fileFormat) Layout(p *schema.Schema, _ *driver.WriteOptions) (*driver.Layout, error) {
+func (fileFormat) Layout(p *schema.Schema, _ *driver.LayoutOptions) (*driver.Layout, error) {
 	n := len(p.Tensors)
 	order, names, ranks := make([]int, n), make([]string, n), make([]int, n)
 	for i := range order {

@@ -28,7 +28,7 @@ func model() (dir string, key *ecdsa.PrivateKey) {
 	}
 	v, errView := tensor.Of("w", tensor.Shape{2}, []int8{1, 2})
 	key, errKey := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err := errors.Join(errView, errKey, format.Save(filepath.Join(dir, "model.safetensors"), "", v)); err != nil {
+	if err := errors.Join(errView, errKey, format.Save(context.Background(), filepath.Join(dir, "model.safetensors"), nil, []tensor.View{v}, nil)); err != nil {
 		log.Fatal(err)
 	}
 	return dir, key
@@ -111,7 +111,7 @@ func ExamplePolicy() {
 	}
 	m.Close()
 	v, err := tensor.Of("w", tensor.Shape{2}, []int8{1, 3})
-	if err := errors.Join(err, format.Save(filepath.Join(dir, "model.safetensors"), "", v)); err != nil {
+	if err := errors.Join(err, format.Save(context.Background(), filepath.Join(dir, "model.safetensors"), nil, []tensor.View{v}, nil)); err != nil {
 		log.Fatal(err)
 	}
 	_, err = format.Open(dir, o)

@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -37,7 +37,7 @@ type Policy struct {
 	Options *Options
 }
 
-var _ driver.TrustWatcher = (*Policy)(nil)
+var _ format.TrustWatcher = (*Policy)(nil)
 
 // Paths returns the possible paths of a model's bundle. Package live watches these files.
 func (p *Policy) Paths(model string) []string {
@@ -57,7 +57,7 @@ func (p *Policy) Paths(model string) []string {
 }
 
 // Check verifies the signature and requires the digests of the files that it lists. Opening a model calls it.
-func (p *Policy) Check(ctx context.Context, u *driver.Unverified) error {
+func (p *Policy) Check(ctx context.Context, u *format.Unverified) error {
 	p = cmp.Or(p, &Policy{})
 	o, err := p.Options.checked()
 	if err != nil {
@@ -87,7 +87,7 @@ func (p *Policy) Check(ctx context.Context, u *driver.Unverified) error {
 
 // opening is a model that is being opened.
 type opening struct {
-	*driver.Unverified
+	*format.Unverified
 	path   string // "" for none
 	isFile bool   // it is no directory
 	name   string // of the file, "" for none
@@ -220,9 +220,9 @@ func isIgnored(name string, list []string) bool {
 }
 
 // digests returns what the statement says of a file.
-func (s *statement) digests(file string) (list []driver.SignedDigest) {
+func (s *statement) digests(file string) (list []format.Digest) {
 	for _, p := range s.files[file] {
-		d := driver.SignedDigest{Size: -1, New: sha256.New, Sum: p.sum[:]}
+		d := format.Digest{Size: -1, New: sha256.New, Sum: p.sum[:]}
 		if s.shard > 0 {
 			d.Offset, d.Size = p.from, p.size()
 		}

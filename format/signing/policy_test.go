@@ -35,7 +35,7 @@ func write(t testing.TB, name, path string, o *format.WriteOptions) (opens strin
 	for _, n := range []string{"a", "b"} {
 		p.Tensors = append(p.Tensors, tensor.Info{Name: n, DType: tensor.Float32, Shape: tensor.Shape{1000}})
 	}
-	w, err := format.Create(name, path, p, o)
+	w, err := format.Create(path, p, o.With(expect.Must(format.ByName(name))))
 	expect.OK(t, err)
 	defer w.Abort()
 	for i, info := range p.Tensors {
@@ -75,16 +75,15 @@ func flip(t testing.TB, path string, off int64, bit byte) {
 // model, or one signed by another key, does not.
 func TestPolicy(t *testing.T) {
 	key, other := newKey(t, elliptic.P256()), newKey(t, elliptic.P256())
-	for _, name := range format.Formats() {
-		c, err := format.Lookup(name)
-		expect.OK(t, err)
+	for _, name := range format.Names() {
+		f := expect.Must(format.ByName(name))
 		dir := t.TempDir()
-		path := filepath.Join(dir, "m"+c.Extensions()[0])
+		path := filepath.Join(dir, "m"+f.Driver().Describe().Extensions[0])
 		info := tensor.Info{Name: "m", DType: tensor.Float32, Shape: tensor.Shape{1000}}
 		if name == "mobi" {
 			info.Name = "1"
 		}
-		w, err := format.Create(name, path, &schema.Schema{Tensors: []tensor.Info{info}}, nil)
+		w, err := format.Create(path, &schema.Schema{Tensors: []tensor.Info{info}}, &format.WriteOptions{Format: f})
 		if err != nil {
 			t.Log(err)
 			continue
@@ -107,10 +106,10 @@ func TestPolicy(t *testing.T) {
 			policy.Bundle = bundle
 			for how, m := range map[string]func(b []byte) (*format.Model, error){
 				"bytes": func(b []byte) (*format.Model, error) {
-					return format.OpenBytes(b, &format.Options{Trusted: policy, Format: name})
+					return format.OpenBytes(b, &format.Options{Trusted: policy, Format: expect.Must(format.ByName(name))})
 				},
 				"reader": func(b []byte) (*format.Model, error) {
-					return format.OpenReaderAt(bytes.NewReader(b), int64(len(b)), &format.Options{Trusted: policy, Format: name})
+					return format.OpenReaderAt(bytes.NewReader(b), int64(len(b)), &format.Options{Trusted: policy, Format: expect.Must(format.ByName(name))})
 				},
 			} {
 				x, err := m(text)

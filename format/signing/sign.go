@@ -13,7 +13,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/keys"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -38,7 +38,7 @@ type Options struct {
 	// Workers is the number of goroutines that hash. If 0, it is the number of CPUs.
 	Workers int
 	// Progress is called with the number of bytes hashed.
-	Progress driver.Progress
+	Progress format.Progress
 }
 
 // checked returns a copy of o with clean paths in Ignore.

@@ -267,7 +267,7 @@ func (r *reading) content(name string, m *zip.Member) ([]byte, error) {
 	if err != nil {
 		return nil, wire.Error("", name, w.At, err)
 	}
-	if r.o.Check.Sums() {
+	if r.o.CheckSums {
 		if err := w.Compare(b, r.o.Memory); err != nil {
 			return nil, err
 		}

@@ -43,7 +43,7 @@ func files(t testing.TB) map[string][]byte {
 }
 
 func TestConformance(t *testing.T) {
-	c, long := formattest.Config{Codec: own}, strings.Repeat("name", 10)
+	c, long := formattest.Config{Format: Format{}}, strings.Repeat("name", 10)
 	plan := &schema.Schema{Metadata: schema.Metadata{{Key: "n", Value: int64(5)}}, Tensors: []tensor.Info{
 		{Name: "w", DType: tensor.Float32, Shape: tensor.Shape{2, 3}}, {Name: "t", DType: tensor.Float32, Shape: tensor.Shape{3, 2}}, {Name: "b", DType: tensor.Uint8, Shape: tensor.Shape{3}},
 		{Name: long + "1", DType: tensor.Float32, Shape: tensor.Shape{}}, {Name: long + "2", DType: tensor.Float32, Shape: tensor.Shape{}}}}
@@ -61,7 +61,7 @@ func FuzzOpen(f *testing.F) {
 	for _, tt := range foreignPickles() {
 		f.Add(saved(f, pickled(tt.pickle), floats(6)))
 	}
-	formattest.Fuzz(f, formattest.Config{Codec: own})
+	formattest.Fuzz(f, formattest.Config{Format: Format{}})
 }
 
 // described is a tensor in the description of a file.

@@ -17,7 +17,7 @@ import (
 type reading struct {
 	file   *zip.File
 	m      *zip.Tensors // of all files
-	o      *driver.Options
+	o      *driver.ParseOptions
 	x      *driver.Index // of this file
 	walk   *pickle.Walk
 	places []zip.Place // by tensor of this file
@@ -34,7 +34,7 @@ type reading struct {
 }
 
 // Parse implements driver.Driver. It parses either container, or an index of several files.
-func (driverOf) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
+func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.ParseOptions) (*driver.Parsed, error) {
 	head, err := driver.Prefix(src, driver.SniffLen)
 	if err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func isIndex(head []byte) bool {
 
 // parseIndex parses an index and all the files it names. If files have metadata with the same key,
 // the first value counts.
-func parseIndex(m *zip.Tensors, src driver.Source, o *driver.Options, out *driver.Parsed) error {
+func parseIndex(m *zip.Tensors, src driver.Source, o *driver.ParseOptions, out *driver.Parsed) error {
 	join, files := joining(m)
 	all, _, err := join.Parse(src, m.Index, o)
 	if err != nil {
@@ -72,7 +72,7 @@ func parseIndex(m *zip.Tensors, src driver.Source, o *driver.Options, out *drive
 }
 
 // ParseParts implements driver.PartsParser.
-func (driverOf) ParseParts(d driver.Dir, names []string, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
+func (fileFormat) ParseParts(d driver.Dir, names []string, x *driver.Index, o *driver.ParseOptions) (*driver.Parsed, error) {
 	m := &zip.Tensors{Index: x, Memory: o.Memory}
 	join, files := joining(m)
 	all, err := join.ParseNames(d, names, x, o)
@@ -91,7 +91,7 @@ type readings struct{ list []*reading }
 // joining returns what opens a model of several files, and the files that it opens.
 func joining(m *zip.Tensors) (*shards.Model, *readings) {
 	files := &readings{}
-	return &shards.Model{Format: formatName, Open: func(src driver.Source, s driver.Space, y *driver.Index, o *driver.Options) (schema.Metadata, error) {
+	return &shards.Model{Format: formatName, Open: func(src driver.Source, s driver.Space, y *driver.Index, o *driver.ParseOptions) (schema.Metadata, error) {
 		r, err := parseFile(m, src, s, y, o)
 		files.list = append(files.list, r)
 		m.Index.Version = y.Version
@@ -112,7 +112,7 @@ func (f *readings) merge(all []schema.Metadata, out *driver.Parsed) {
 }
 
 // parseFile parses any container in the given address space and lists its tensors in x.
-func parseFile(m *zip.Tensors, src driver.Source, space driver.Space, x *driver.Index, o *driver.Options) (*reading, error) {
+func parseFile(m *zip.Tensors, src driver.Source, space driver.Space, x *driver.Index, o *driver.ParseOptions) (*reading, error) {
 	r := &reading{file: &zip.File{Src: src, Space: space}, m: m, o: o, x: x, holder: -1}
 	r.walk = pickle.NewWalk(r, o.Memory, pickle.RootName(src.Path()))
 	b, err := driver.Prefix(src, driver.SniffLen)

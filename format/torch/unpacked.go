@@ -19,10 +19,10 @@ type folder struct {
 	stores string // the directory of the storages of a pickle
 }
 
-var _ driver.FolderParser = driverOf{}
+var _ driver.FolderParser = fileFormat{}
 
 // ParseFolder implements driver.FolderParser.
-func (driverOf) ParseFolder(d driver.Dir, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
+func (fileFormat) ParseFolder(d driver.Dir, x *driver.Index, o *driver.ParseOptions) (*driver.Parsed, error) {
 	m := &zip.Tensors{Index: x, Memory: o.Memory}
 	r := &reading{m: m, o: o, x: x, holder: -1, folder: &folder{dir: d}}
 	r.walk = pickle.NewWalk(r, o.Memory, pickle.RootName(d.Path()))

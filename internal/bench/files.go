@@ -19,13 +19,18 @@ import (
 // as names.
 func Write(name, path string, m Model, o *format.WriteOptions) (*schema.Schema, error) {
 	p, data := m.Schema()
-	w, err := format.Create(name, path, p, o)
+	f, err := format.ByName(name)
+	if err != nil {
+		return nil, err
+	}
+	o = o.With(f)
+	w, err := format.Create(path, p, o)
 	if errors.Is(err, format.ErrSchema) {
 		p = &schema.Schema{Tensors: append([]tensor.Info(nil), p.Tensors...)}
 		for i := range p.Tensors {
 			p.Tensors[i].Name = strconv.Itoa(i)
 		}
-		w, err = format.Create(name, path, p, o)
+		w, err = format.Create(path, p, o)
 	}
 	return p, feed(w, err, p, data)
 }

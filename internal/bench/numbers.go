@@ -68,7 +68,7 @@ func (t *blocks) view(b []byte) (tensor.View, error) {
 	elems := int64(len(b)) / t.bytes * t.elems
 	p := &schema.Schema{Tensors: []tensor.Info{{Name: "t", Encoding: e, Shape: tensor.Shape{elems}, Size: int64(len(b))}}}
 	var file bytes.Buffer
-	w, err := format.NewWriter("gguf", &file, p, nil)
+	w, err := format.NewWriter(&file, p, &format.WriteOptions{Format: expect.Must(format.ByName("gguf"))})
 	if err := feed(w, err, p, b); err != nil {
 		return tensor.View{}, err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/floor"
 	"github.com/weightmap/weightmap/mle"
+	"github.com/weightmap/weightmap/mobi"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -48,11 +49,10 @@ func (t *table) mobi() {
 	} {
 		for _, d := range []tensor.DType{tensor.Int8, tensor.Int16} {
 			for _, compression := range []string{"", "gzip"} {
-				o := &convert.Options{To: "mobi", Lossy: true, Quantize: convert.Quantized(tensor.QuantizeOptions{DType: d, PerChannel: true}),
-					QuantizeOnly: func(tensor.Info) bool { return true }}
-				o.NoSync, o.Compression = true, compression
+				o := &convert.Options{Lossy: true, Quantize: convert.Quantized(tensor.QuantizeOptions{DType: d, PerChannel: true}), QuantizeOnly: func(tensor.Info) bool { return true },
+					Write: &format.WriteOptions{Format: mobi.Format{}, NoSync: true, Compression: compression}}
 				t.targets(fmt.Sprintf("mobi/%s/%v/%s", n.Name, d, compression), func(b *testing.B, path string) error {
-					_, err := convert.File(t.file(b, "safetensors", n.Model).path, path, o)
+					_, err := convert.File(b.Context(), t.file(b, "safetensors", n.Model).path, path, o)
 					return err
 				}, target{"header", 1, "ms", header}, target{"load", n.load, "ms", loaded}, target{"size", n.size, "MB", megabytes})
 			}
@@ -69,25 +69,25 @@ func (t *table) mle() {
 	size := func(b *testing.B, path string) float64 { return megabytes(b, path) * 1e6 / (1 << 20) }
 	for _, c := range []struct {
 		kind    string
-		o       mle.WriteOptions
+		o       format.WriteOptions
 		targets []target
 	}{
-		{"v2", mle.WriteOptions{}, []target{
+		{"v2", format.WriteOptions{Format: mle.Format{}}, []target{
 			{"header", 1, "ms", header},
 			{"load", 50, "ms", loaded},
 			{"verify", 10, "ms", verified},
 		}},
-		{"v2-zstd-1", mle.WriteOptions{Compression: mle.MethodZstd, Level: 1, Chunked: true}, []target{
+		{"v2-zstd-1", format.WriteOptions{Compression: "zstd", Level: 1, Format: mle.Format{Chunked: true}}, []target{
 			{"header", 2, "ms", header},
 			{"load", 85, "ms", loaded},
 			{"verify", 15, "ms", verified},
 		}},
-		{"v2-int8", mle.WriteOptions{Compression: mle.MethodInt8}, []target{{"size", 25.5, "MB", size}}},
+		{"v2-int8", format.WriteOptions{Format: mle.Format{Lossy: mle.MethodInt8}}, []target{{"size", 25.5, "MB", size}}},
 	} {
 		t.targets("mle/resnet50/"+c.kind, func(_ *testing.B, path string) error {
 			p, data := resNet50.Schema()
 			c.o.NoSync = true
-			w, err := mle.Create(path, p, &c.o)
+			w, err := format.Create(path, p, &c.o)
 			return feed(w, err, p, data)
 		}, c.targets...)
 	}

@@ -38,7 +38,7 @@ func (t *table) writing(b *testing.B, name string, m Model) floor.Round {
 	path, p := filepath.Join(b.TempDir(), name), t.file(b, name, m).plan
 	_, data := m.Schema()
 	return floor.Then(floor.Timed(func() error {
-		w, err := format.Create(name, path, p, noSync)
+		w, err := format.Create(path, p, noSync.With(expect.Must(format.ByName(name))))
 		return feed(w, err, p, data)
 	}), func() error { return os.RemoveAll(path) })
 }
@@ -74,8 +74,8 @@ func (t *table) convert() {
 		o        tensor.QuantizeOptions
 	}{{"int8/mobi", "mobi", int8s}, {"int8/wia", "wia", int8s}, {"q8_0/gguf", "gguf", blocks}} {
 		t.most("convert/"+c.name, 1.2, func(b *testing.B) float64 {
-			o := &convert.Options{To: c.to, Quantize: convert.Quantized(c.o), QuantizeOnly: func(tensor.Info) bool { return true }}
-			o.NoSync = true
+			o := &convert.Options{Quantize: convert.Quantized(c.o), QuantizeOnly: func(tensor.Info) bool { return true },
+				Write: &format.WriteOptions{Format: expect.Must(format.ByName(c.to)), NoSync: true}}
 			return converting(b, o)
 		})
 	}
@@ -94,7 +94,7 @@ func converting(b *testing.B, o *convert.Options) float64 {
 	_, err = Write("safetensors", in, uniform("matrices", 24, 1024, 1024), noSync)
 	expect.OK(b, err)
 	convert := floor.Timed(func() error {
-		_, err := convert.File(in, ours, o)
+		_, err := convert.File(b.Context(), in, ours, o)
 		return err
 	})
 	copying := floor.Timed(func() error { return os.CopyFS(theirs, os.DirFS(from)) })

@@ -84,8 +84,8 @@ func Of(name string, d tensor.DType, data []byte, shape ...int64) Tensor {
 
 // Suite is the corpus of a format.
 type Suite struct {
-	Codec format.Codec
-	Ext   string // file extension: ".mag"
+	Format format.Format
+	Ext    string // file extension: ".mag"
 	// Alone is the name that formats derive from the file for an unnamed tensor.
 	Alone string
 	// Dir is the directory below testdata/corpus, for packages with several corpora.

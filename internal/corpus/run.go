@@ -48,7 +48,7 @@ func (s *Suite) check(t *testing.T, c *Case) {
 	write(t, dir, c.files(s.Ext))
 	testhost.RoundTimes(t, dir)
 	target := filepath.Join(dir, filepath.FromSlash(want.File))
-	m, err := s.Codec.Open(target, &format.Options{Key: c.Key})
+	m, err := format.Open(target, &format.Options{Format: s.Format, Key: c.Key})
 	s.compare(t, "mapped", c, want, m, err)
 	b := c.Bytes
 	if c.Files != nil {
@@ -60,10 +60,10 @@ func (s *Suite) check(t *testing.T, c *Case) {
 	if s.Alone != "" && len(want.Tensors) == 1 && c.Tensors[0].Name == "" {
 		want.Tensors[0].Name = s.Alone
 	}
-	o := &format.Options{Key: c.Key, Dir: filepath.Dir(target)}
-	m, err = s.Codec.OpenBytes(b, o)
+	o := &format.Options{Format: s.Format, Key: c.Key, Dir: filepath.Dir(target)}
+	m, err = format.OpenBytes(b, o)
 	s.compare(t, "bytes", c, want, m, err)
-	m, err = s.Codec.OpenReaderAt(bytes.NewReader(b), int64(len(b)), o)
+	m, err = format.OpenReaderAt(bytes.NewReader(b), int64(len(b)), o)
 	s.compare(t, "reader", c, want, m, err)
 }
 
@@ -107,7 +107,7 @@ func (s *Suite) refused(l *Line, stage string, c *Case, err error) {
 	if c.In != "" {
 		l.In = filepath.Base(e.Path)
 	}
-	if c.Err != nil && errors.Is(err, c.Err) && e.Format == s.Codec.Name() {
+	if c.Err != nil && errors.Is(err, c.Err) && e.Format == s.Format.Driver().Describe().Name {
 		l.Want = sentinel(c.Err)
 	}
 }

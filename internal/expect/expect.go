@@ -52,3 +52,11 @@ func Refused(t testing.TB, want error, what ...any) func(result any, err error) 
 		}
 	}
 }
+
+// Must returns v, and panics on an error: Must(format.ByName("mag")).
+func Must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}

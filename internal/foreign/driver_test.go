@@ -35,12 +35,10 @@ func TestForgottenImport(t *testing.T) {
 		_, err := format.OpenBytes([]byte(content), nil)
 		return err
 	}
-	create := func(name, path string) error {
-		_, err := format.Create(name, filepath.Join(dir, path), &schema.Schema{}, nil)
-		return err
-	}
+	target := filepath.Join(dir, "x.mag")
+	_, create := format.Create(target, &schema.Schema{}, nil)
 	lookup := func(name string) error {
-		_, err := format.Lookup(name)
+		_, err := format.ByName(name)
 		return err
 	}
 	plain := file("plain.safetensors", safetensors)
@@ -56,8 +54,8 @@ func TestForgottenImport(t *testing.T) {
 		{"Open, by the file's ending", open(graph), graph + ": " + advice("onnx", "format/onnx")},
 		{"OpenBytes", bytes("GGUF\x03\x00\x00\x00"), advice("gguf", "format/gguf")},
 		{"OpenBytes of an archive", bytes("PK\x03\x04" + string(make([]byte, 22)) + "\x0a\x00\x00\x00m/data.pkl"), advice("torch", "format/torch")},
-		{"Create by name", create("mag", "x.mag"), "format: " + advice("mag", "mag")},
-		{"Lookup of an archive's format", lookup("npz"), "format: " + advice("npz", "format/npy")},
+		{"Create", create, target + ": format: " + advice("mag", "mag")},
+		{"ByName of an archive's format", lookup("npz"), "format: " + advice("npz", "format/npy")},
 		{"Open of what no format reads", open(tar), tar + ": this is a tar archive: unpack it first"},
 		{"Open of a pickle", open(pickle), pickle + ": " + advice("torch", "format/torch")},
 	} {

@@ -123,7 +123,7 @@ func saved(to string, plan func(n int) *schema.Schema) func(t *testing.T, dir st
 	return func(t *testing.T, dir string, n int) string {
 		path := filepath.Join(dir, "m")
 		p := plan(n)
-		w, err := format.Create(to, path, p, &format.WriteOptions{NoSync: true})
+		w, err := format.Create(path, p, &format.WriteOptions{NoSync: true, Format: expect.Must(format.ByName(to))})
 		for i := 0; err == nil && i < len(p.Tensors); i++ {
 			size, _ := p.Tensors[i].ByteSize()
 			err = w.WriteTensor(p.Tensors[i].Name, bytes.NewReader(make([]byte, size)))
@@ -139,7 +139,7 @@ func saved(to string, plan func(n int) *schema.Schema) func(t *testing.T, dir st
 // converted returns a function that converts a model with all losses.
 func converted(to string) func(t *testing.T, path string) error {
 	return func(t *testing.T, path string) error {
-		_, err := convert.File(path, filepath.Join(t.TempDir(), "out"), &convert.Options{To: to, Lossy: true, WriteOptions: format.WriteOptions{NoSync: true}})
+		_, err := convert.File(t.Context(), path, filepath.Join(t.TempDir(), "out"), &convert.Options{Lossy: true, Write: &format.WriteOptions{Format: expect.Must(format.ByName(to)), NoSync: true}})
 		return err
 	}
 }
@@ -156,7 +156,7 @@ func planned(to string) func(t *testing.T, path string) error {
 		if err != nil {
 			return err
 		}
-		w, err := format.Create(to, filepath.Join(t.TempDir(), "out"), p, &format.WriteOptions{NoSync: true, AcceptLoss: schema.AcceptableLosses()})
+		w, err := format.Create(filepath.Join(t.TempDir(), "out"), p, &format.WriteOptions{NoSync: true, AcceptLoss: schema.AcceptableLosses(), Format: expect.Must(format.ByName(to))})
 		if err == nil {
 			w.Abort()
 		}

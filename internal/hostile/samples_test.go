@@ -70,24 +70,21 @@ var list = []*sample{
 	{format: "mobi", name: "plain", open: "m", graph: true, summed: true},
 	{format: "mobi", name: "gzip", open: "m", graph: true, summed: true, storage: format.WriteOptions{Compression: "gzip"}},
 	{format: "mag", name: "v1", open: "m", summed: true, private: true},
-	{format: "mag", name: "snapshot", open: "m", private: true, create: func(path string, p *schema.Schema, o format.WriteOptions) (*format.Writer, error) {
-		return mag.Create(path, p, &mag.WriteOptions{WriteOptions: o, Snapshot: true})
-	}},
+	{format: "mag", name: "snapshot", open: "m", private: true, storage: format.WriteOptions{Format: mag.Format{Snapshot: true}}},
 	{format: "tsr", name: "file", open: "m"},
 	{format: "tsr", name: "directory", create: func(path string, p *schema.Schema, o format.WriteOptions) (*format.Writer, error) {
-		return tsr.CreateDir(path, p, &tsr.WriteOptions{WriteOptions: o})
+		return format.Create(path+"/", p, o.With(tsr.Format{}))
 	}},
 	{format: "mle", name: "plain", open: "m", graph: true, summed: true, private: true},
 	{format: "mle", name: "lz4", open: "m", graph: true, summed: true, private: true, storage: format.WriteOptions{Compression: "lz4"}},
-	{format: "mle", name: "zstd chunks", open: "m", graph: true, summed: true, private: true, create: mleWith(mle.WriteOptions{Compression: mle.MethodZstd, Chunked: true, ChunkSize: 1024})},
-	{format: "mle", name: "float16", open: "m", graph: true, summed: true, private: true, create: mleWith(mle.WriteOptions{Compression: mle.MethodFloat16})},
+	{format: "mle", name: "zstd chunks", open: "m", graph: true, summed: true, private: true, storage: format.WriteOptions{Compression: "zstd", Format: mle.Format{Chunked: true, ChunkSize: 1024}}},
+	{format: "mle", name: "float16", open: "m", graph: true, summed: true, private: true, storage: format.WriteOptions{Format: mle.Format{Lossy: mle.MethodFloat16}}},
 	{format: "mle", name: "encrypted", open: "m", graph: true, summed: true, private: true, storage: encrypted},
 	{format: "mle", name: "signed", open: "m", graph: true, summed: true, private: true, storage: format.WriteOptions{Signer: edKey}, trust: format.TrustKey(edKey.Public())},
 	{format: "wia", name: "plain", open: "m.wia", graph: true, summed: true},
-	{format: "wia", name: "compressed", open: "m.wia", graph: true, summed: true, create: func(path string, p *schema.Schema, o format.WriteOptions) (*format.Writer, error) {
-		zip := func(tensor.Info) wia.Compression { return wia.Gzip }
-		return wia.Create(path, p, &wia.WriteOptions{WriteOptions: o, Compression: wia.Zstd, CompressTensor: zip})
-	}},
+	{format: "wia", name: "compressed", open: "m.wia", graph: true, summed: true, storage: format.WriteOptions{Compression: "zstd", Format: wia.Format{
+		CompressTensor: func(tensor.Info) wia.Compression { return wia.Gzip },
+	}}},
 	{format: "wia", name: "encrypted", open: "m.wia", graph: true, summed: true, storage: encrypted},
 	{format: "wia", name: "signed", open: "m.wia", graph: true, summed: true, storage: format.WriteOptions{Signer: ecKey}, trust: format.TrustKey(ecKey.Public())},
 	{format: "wia", name: "external", open: "m.wia", summed: true, storage: outside},
@@ -97,13 +94,6 @@ var list = []*sample{
 	{format: "npz", name: "archive", open: "m", summed: true},
 	{format: "onnx", name: "plain", open: "m.onnx", graph: true},
 	{format: "onnx", name: "external", open: "m.onnx", storage: outside},
-}
-
-func mleWith(storage mle.WriteOptions) creator {
-	return func(path string, p *schema.Schema, o format.WriteOptions) (*format.Writer, error) {
-		storage.WriteOptions = o
-		return mle.Create(path, p, &storage)
-	}
 }
 
 // plan is the schema of all samples: some kilobytes, with tensors of several pages and of a few bytes.
@@ -143,7 +133,10 @@ func (s *sample) write(t testing.TB, generation int) {
 	create := s.create
 	if create == nil {
 		create = func(path string, p *schema.Schema, o format.WriteOptions) (*format.Writer, error) {
-			return format.Create(s.format, path, p, &o)
+			if o.Format == nil {
+				o.Format = expect.Must(format.ByName(s.format))
+			}
+			return format.Create(path, p, &o)
 		}
 	}
 	o := s.storage

@@ -49,7 +49,7 @@ type entry struct {
 type Model struct {
 	Format string
 	// Open parses a shard.
-	Open func(src driver.Source, s driver.Space, y *driver.Index, o *driver.Options) (schema.Metadata, error)
+	Open func(src driver.Source, s driver.Space, y *driver.Index, o *driver.ParseOptions) (schema.Metadata, error)
 	// Placed, if not nil, is called for each tensor of the model with its shard and its index
 	// there.
 	Placed func(shard, i int)
@@ -58,7 +58,7 @@ type Model struct {
 // Parse parses the index src and all shards, and lists the tensors of the model in the order of the
 // index. It returns the metadata of the index, then that of the shards. unlisted is the number of tensors in the shards
 // that the index does not list.
-func (m *Model) Parse(src driver.Source, x *driver.Index, o *driver.Options) (all []schema.Metadata, unlisted int, err error) {
+func (m *Model) Parse(src driver.Source, x *driver.Index, o *driver.ParseOptions) (all []schema.Metadata, unlisted int, err error) {
 	n, most := src.Size(), int64(maxIndex)
 	if n > most {
 		return nil, 0, wire.Errorf(m.Format, "index", 0, tensor.ErrLimit, "%d bytes, the limit is %d", n, most)
@@ -108,7 +108,7 @@ func (m *Model) Parse(src driver.Source, x *driver.Index, o *driver.Options) (al
 }
 
 // ParseNames parses files that no index lists, and lists their tensors in the order of the files. It returns their metadata.
-func (m *Model) ParseNames(dir driver.Dir, names []string, x *driver.Index, o *driver.Options) (all []schema.Metadata, err error) {
+func (m *Model) ParseNames(dir driver.Dir, names []string, x *driver.Index, o *driver.ParseOptions) (all []schema.Metadata, err error) {
 	files := make([]Shard, len(names))
 	for i, name := range names {
 		files[i].Name = name
@@ -139,7 +139,7 @@ func (m *Model) ParseNames(dir driver.Dir, names []string, x *driver.Index, o *d
 }
 
 // openAll opens all shards and parses each into an index.
-func (m *Model) openAll(dir driver.Dir, files []Shard, o *driver.Options) (indexes []driver.Index, all []schema.Metadata, err error) {
+func (m *Model) openAll(dir driver.Dir, files []Shard, o *driver.ParseOptions) (indexes []driver.Index, all []schema.Metadata, err error) {
 	indexes = make([]driver.Index, len(files))
 	names := make([]string, len(files))
 	for i, shard := range files {
@@ -220,7 +220,7 @@ func Parse(format string, b []byte, memory *driver.Memory) (*Map, error) {
 }
 
 // open opens a shard and parses it into y.
-func (m *Model) open(dir driver.Dir, shard Shard, y *driver.Index, o *driver.Options) (schema.Metadata, error) {
+func (m *Model) open(dir driver.Dir, shard Shard, y *driver.Index, o *driver.ParseOptions) (schema.Metadata, error) {
 	if err := o.Context.Err(); err != nil {
 		return nil, err
 	}

@@ -134,7 +134,7 @@ func (c *cell) options() *format.Options {
 func (c *cell) inDir() *format.Options {
 	o := c.options()
 	o.Dir = c.dir
-	o.Format = c.kind.format // an index of shards without a name may be of several
+	o.Format = expect.Must(format.ByName(c.kind.format)) // an index of shards without a name may be of several
 	return o
 }
 
@@ -183,7 +183,6 @@ var doors = []door{
 	}},
 	{name: "Open, ranges", ranges: true, open: func(c *cell) (*format.Model, error) { return format.Open(c.path(), c.options()) }},
 	{name: "Open, directory", needs: isDirectory, open: func(c *cell) (*format.Model, error) { return format.Open(c.dir, c.options()) }},
-	{name: "Codec.Open", wraps: true, api: []string{"format (Codec).Open"}, open: func(c *cell) (*format.Model, error) { return c.codec().Open(c.path(), c.options()) }},
 	{name: "OpenFS", api: []string{"format OpenFS"}, open: func(c *cell) (*format.Model, error) {
 		return format.OpenFS(os.DirFS(filepath.Dir(c.dir)), path.Join("model", c.kind.open), c.options())
 	}},
@@ -204,23 +203,19 @@ var doors = []door{
 		c.readOwn()
 		return format.OpenBytes(c.own, c.options())
 	}},
-	{name: "Codec.OpenBytes", wraps: true, api: []string{"format (Codec).OpenBytes"}, needs: isFound, open: func(c *cell) (*format.Model, error) {
-		c.readOwn()
-		return c.codec().OpenBytes(c.own, c.inDir())
-	}},
 	{name: "OpenFile", api: []string{"format OpenFile"}, needs: isFile, open: func(c *cell) (*format.Model, error) {
 		f, err := os.Open(c.path())
 		must(err)
 		defer f.Close()
 		return format.OpenFile(f, 0, -1, c.options())
 	}},
-	{name: "Codec.OpenFile", wraps: true, api: []string{"format (Codec).OpenFile"}, needs: isFile, open: func(c *cell) (*format.Model, error) {
+	{name: "OpenFile with a size", wraps: true, needs: isFile, open: func(c *cell) (*format.Model, error) {
 		f, err := os.Open(c.path())
 		must(err)
 		defer f.Close()
 		info, err := f.Stat()
 		must(err)
-		return c.codec().OpenFile(f, 0, info.Size(), c.inDir())
+		return format.OpenFile(f, 0, info.Size(), c.inDir())
 	}},
 	{name: "OpenReaderAt", api: []string{"format OpenReaderAt"}, needs: isFile, open: func(c *cell) (*format.Model, error) {
 		r := c.reader(c.kind.open)
@@ -238,10 +233,6 @@ var doors = []door{
 		r, o := c.reader(c.kind.open), c.options()
 		o.CacheBytes = 8 * elems
 		return format.OpenReaderAt(r, r.size, o)
-	}},
-	{name: "Codec.OpenReaderAt", wraps: true, api: []string{"format (Codec).OpenReaderAt"}, needs: isFile, open: func(c *cell) (*format.Model, error) {
-		r := c.reader(c.kind.open)
-		return c.codec().OpenReaderAt(r, r.size, c.options())
 	}},
 	{name: "remote.Open", api: []string{"format/remote Open"}, needs: isFile, open: (*cell).remote},
 	{name: "remote.Open, ranges", ranges: true, needs: isFile, open: (*cell).remote},
@@ -296,12 +287,6 @@ func modelOf[F any](_ *F, err error, model func() *format.Model) (*format.Model,
 		return nil, err
 	}
 	return model(), nil
-}
-
-func (c *cell) codec() format.Codec {
-	codec, err := format.Lookup(c.kind.format)
-	must(err)
-	return codec
 }
 
 // readOwn reads the file that opens the model.

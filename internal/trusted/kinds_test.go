@@ -68,17 +68,13 @@ var kinds = []*kind{
 	{name: "mag", format: "mag", open: "m.mag"},
 	{name: "tsr", format: "tsr", open: "tensor.tsr", single: "tensor"},
 	{name: "tsr directory", format: "tsr", create: func(path string, p *schema.Schema, o *format.WriteOptions) (*format.Writer, error) {
-		return tsr.CreateDir(path, p, &tsr.WriteOptions{WriteOptions: *o})
+		return format.Create(path+"/", p, o.With(tsr.Format{}))
 	}},
 	{name: "mle", format: "mle", open: "m.mle"},
-	{name: "mle, zstd chunks", format: "mle", open: "m.mle", create: func(path string, p *schema.Schema, o *format.WriteOptions) (*format.Writer, error) {
-		return mle.Create(path, p, &mle.WriteOptions{WriteOptions: *o, Compression: mle.MethodZstd, Chunked: true, ChunkSize: 64 << 10})
-	}},
+	{name: "mle, zstd chunks", format: "mle", open: "m.mle", o: format.WriteOptions{Compression: "zstd", Format: mle.Format{Chunked: true, ChunkSize: 64 << 10}}},
 	{name: "mle, signed inside", format: "mle", open: "m.mle", o: format.WriteOptions{Signer: edKey}, key: format.TrustKey(edKey.Public())},
 	{name: "wia", format: "wia", open: "m.wia"},
-	{name: "wia, compressed", format: "wia", open: "m.wia", create: func(path string, p *schema.Schema, o *format.WriteOptions) (*format.Writer, error) {
-		return wia.Create(path, p, &wia.WriteOptions{WriteOptions: *o, CompressTensor: func(tensor.Info) wia.Compression { return wia.Zstd }})
-	}},
+	{name: "wia, compressed", format: "wia", open: "m.wia", o: format.WriteOptions{Format: wia.Format{CompressTensor: func(tensor.Info) wia.Compression { return wia.Zstd }}}},
 	{name: "wia, external data", format: "wia", open: "m.wia", o: external},
 	{name: "wia, signed inside", format: "wia", open: "m.wia", o: format.WriteOptions{Signer: ecKey}, key: format.TrustKey(ecKey.Public())},
 	{name: "wia, external data, signed inside", format: "wia", open: "m.wia", o: signedOutside, key: format.TrustKey(ecKey.Public())},
@@ -176,7 +172,7 @@ func (k *kind) writeWith(t *testing.T, path string) {
 	}
 	if create == nil {
 		create = func(path string, p *schema.Schema, o *format.WriteOptions) (*format.Writer, error) {
-			return format.Create(k.format, path, p, o)
+			return format.Create(path, p, o)
 		}
 	}
 	o := k.o
@@ -241,7 +237,7 @@ func writeShard(t *testing.T, dir string) {
 	for i, name := range []string{"a.safetensors", "b.safetensors"} {
 		v, err := tensor.FromBytes(fmt.Sprint(i+1), tensor.Float32, tensor.Shape{elems}, numbers(i+1))
 		expect.OK(t, err)
-		expect.OK(t, format.Save(filepath.Join(dir, name), "", v))
+		expect.OK(t, format.Save(t.Context(), filepath.Join(dir, name), nil, []tensor.View{v}, nil))
 	}
 }
 

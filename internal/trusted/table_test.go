@@ -312,8 +312,8 @@ func TestConvertFile(t *testing.T) {
 					if at < 0 {
 						c.tamper()
 					}
-					o := &convert.Options{Lossy: true, Read: c.options(), WriteOptions: format.WriteOptions{NoSync: true}}
-					_, err := convert.File(c.path(), output(), o)
+					o := &convert.Options{Lossy: true, Read: c.options(), Write: &format.WriteOptions{NoSync: true}}
+					_, err := convert.File(t.Context(), c.path(), output(), o)
 					c.restore()
 					what := fmt.Sprintf("%s, %v at event %d", k.name, change, at)
 					if m.refuses(t, what, c.change.file, err) {

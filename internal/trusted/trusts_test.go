@@ -23,14 +23,14 @@ type trustFunc func(u *format.Unverified) error
 func (f trustFunc) Check(_ context.Context, u *format.Unverified) error { return f(u) }
 
 // digestOf returns the digest of a range of b.
-func digestOf(b []byte, off, size int64, f func() hash.Hash) format.SignedDigest {
+func digestOf(b []byte, off, size int64, f func() hash.Hash) format.Digest {
 	end := int64(len(b))
 	if size >= 0 {
 		end = off + size
 	}
 	h := f()
 	h.Write(b[off:end])
-	return format.SignedDigest{Offset: off, Size: size, New: f, Sum: h.Sum(nil)}
+	return format.Digest{Offset: off, Size: size, New: f, Sum: h.Sum(nil)}
 }
 
 // TestTrusts is a table of what a Trust can require, and whether a file with and without a name is opened.
@@ -38,7 +38,7 @@ func TestTrusts(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "m.mag")
 	v, err := tensor.Of("w", tensor.Shape{100}, make([]float32, 100))
 	expect.OK(t, err)
-	expect.OK(t, format.Save(path, "", v))
+	expect.OK(t, format.Save(t.Context(), path, nil, []tensor.View{v}, nil))
 	b := expect.Read(t, path)
 	size := int64(len(b))
 	whole := digestOf(b, 0, -1, sha256.New)
@@ -46,7 +46,7 @@ func TestTrusts(t *testing.T) {
 	other512 := digestOf(b[1:], 0, -1, sha512.New)
 	first, second := digestOf(b, 0, 100, sha256.New), digestOf(b, 100, size-100, sha512.New)
 	errMine := errors.New("mine")
-	require := func(name string, list ...format.SignedDigest) trustFunc {
+	require := func(name string, list ...format.Digest) trustFunc {
 		return func(u *format.Unverified) error { return u.Require(name, list...) }
 	}
 	for _, tt := range []struct {
@@ -66,14 +66,14 @@ func TestTrusts(t *testing.T) {
 		{"ranges", require("m.mag", second, first), nil, nil},
 		{"ranges with a gap", require("m.mag", digestOf(b, 0, 99, sha256.New), second), format.ErrSignature, format.ErrSignature},
 		{"ranges that end early", require("m.mag", first, digestOf(b, 100, size-101, sha256.New)), format.ErrSignature, format.ErrSignature},
-		{"ranges that end late", require("m.mag", first, format.SignedDigest{Offset: 100, Size: size, New: sha256.New, Sum: second.Sum}), format.ErrSignature, format.ErrSignature},
+		{"ranges that end late", require("m.mag", first, format.Digest{Offset: 100, Size: size, New: sha256.New, Sum: second.Sum}), format.ErrSignature, format.ErrSignature},
 		{"ranges that overlap", require("m.mag", whole, first), nil, nil},
-		{"ranges that overlap, one of them wrong", require("m.mag", whole, format.SignedDigest{Offset: 5, Size: 10, New: sha256.New, Sum: first.Sum}), format.ErrSignature, format.ErrSignature},
+		{"ranges that overlap, one of them wrong", require("m.mag", whole, format.Digest{Offset: 5, Size: 10, New: sha256.New, Sum: first.Sum}), format.ErrSignature, format.ErrSignature},
 		{"no digest", require("m.mag"), format.ErrOption, format.ErrOption},
-		{"no hash", require("m.mag", format.SignedDigest{Size: -1, Sum: whole.Sum}), format.ErrOption, format.ErrOption},
-		{"no sum", require("m.mag", format.SignedDigest{Size: -1, New: sha256.New}), format.ErrOption, format.ErrOption},
-		{"a negative offset", require("m.mag", format.SignedDigest{Offset: -1, Size: 10, New: sha256.New, Sum: whole.Sum}), format.ErrOption, format.ErrOption},
-		{"an end that overflows", require("m.mag", format.SignedDigest{Offset: 1 << 62, Size: 1 << 62, New: sha256.New, Sum: whole.Sum}), format.ErrOption, format.ErrOption},
+		{"no hash", require("m.mag", format.Digest{Size: -1, Sum: whole.Sum}), format.ErrOption, format.ErrOption},
+		{"no sum", require("m.mag", format.Digest{Size: -1, New: sha256.New}), format.ErrOption, format.ErrOption},
+		{"a negative offset", require("m.mag", format.Digest{Offset: -1, Size: 10, New: sha256.New, Sum: whole.Sum}), format.ErrOption, format.ErrOption},
+		{"an end that overflows", require("m.mag", format.Digest{Offset: 1 << 62, Size: 1 << 62, New: sha256.New, Sum: whole.Sum}), format.ErrOption, format.ErrOption},
 		{"a name that leaves the directory", require("../m.mag", whole), format.ErrOption, format.ErrOption},
 		{"a wrong digest, then the right one", func(u *format.Unverified) error {
 			return errors.Join(u.Require("m.mag", other), u.Require("m.mag", whole))
@@ -125,7 +125,7 @@ func TestUnverified(t *testing.T) {
 	path := filepath.Join(dir, "m.mag")
 	v, err := tensor.Of("w", tensor.Shape{1}, []float32{1})
 	expect.OK(t, err)
-	expect.OK(t, format.Save(path, "", v))
+	expect.OK(t, format.Save(t.Context(), path, nil, []tensor.View{v}, nil))
 	expect.OK(t, os.WriteFile(filepath.Join(dir, "list"), []byte("text"), 0o666))
 	b := expect.Read(t, path)
 	var kept *format.Unverified

@@ -3,7 +3,6 @@ package trusted
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -18,9 +17,9 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
 	"github.com/weightmap/weightmap/format/digest"
-	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/gguf"
 	"github.com/weightmap/weightmap/format/onnx"
+	"github.com/weightmap/weightmap/format/safetensors"
 	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/mag"
@@ -389,30 +388,19 @@ var uses = []use{
 	{name: "CheckClaim", private: true, api: []string{"format (*Model).CheckClaim"}, run: func(m *format.Model, see see) {
 		see("", nil, m.CheckClaim())
 	}},
-	{name: "Examine", api: []string{"format (Codec).Examine"}, run: func(m *format.Model, see see) {
-		c, err := format.Lookup(m.Format())
-		if err != nil {
-			see("", nil, err)
-			return
+	{name: "CheckSignature", api: []string{"format (*Model).CheckSignature"}, run: func(m *format.Model, see see) {
+		state, err := m.CheckSignature(context.Background(), nil)
+		if state == format.SignatureBad {
+			err = format.ErrSignature
 		}
-		for _, v := range m.Tensors() {
-			info := v.Info()
-			if info.Offset < 0 || info.Compression != "" {
-				continue
-			}
-			h := sha256.New()
-			err := c.Examine(context.Background(), m, func(x driver.Verification) error {
-				return x.Feed(h, driver.Space(info.File), info.Offset, info.Size, "")
-			})
-			see(info.Name, h.Sum(nil), err)
-		}
+		see("", nil, err)
 	}},
 	{name: "File", private: true, api: []string{
 		"mag (*File).Timestamp", "mag (*File).Digest", "mag (*File).Snapshot", "mle (*File).Header", "mle (*File).MetadataJSON", "mle (*File).IR",
-		"mle (*File).Compression", "mle (*File).CheckSignature", "mobi (*File).Header", "mobi (*File).Name", "mobi (*File).FrameworkVersion",
+		"mle (*File).Compression", "mobi (*File).Header", "mobi (*File).Name", "mobi (*File).FrameworkVersion",
 		"mobi (*File).Timestamp", "mobi (*File).Inputs", "mobi (*File).Outputs", "mobi (*File).Operators", "format/gguf (*File).Typed",
 		"format/onnx (*File).OperatorSets", "wia (*File).Compression", "wia (*File).Encrypted", "wia (*File).External", "wia (*File).OperatorSets", "wia (*File).Docs",
-		"mag From", "mle From", "mobi From", "tsr From", "wia From", "format/gguf From", "format/onnx From", "format (Codec).Own",
+		"mag From", "mle From", "mobi From", "tsr From", "wia From", "format/gguf From", "format/onnx From", "format (*Model).Own",
 	}, run: func(m *format.Model, see see) {
 		if f, ok := mag.From(m); ok {
 			sum, has := f.Digest("1")
@@ -420,9 +408,7 @@ var uses = []use{
 		}
 		if f, ok := mle.From(m); ok {
 			c, has := f.Compression()
-			_, err := f.CheckSignature(context.Background(), nil)
 			text(see, "mle", fmt.Sprint(f.Header(), string(f.MetadataJSON()), *f.IR(), c, has), nil)
-			see("CheckSignature", nil, err)
 		}
 		if f, ok := mobi.From(m); ok {
 			text(see, "mobi", fmt.Sprint(f.Header(), f.Name(), f.FrameworkVersion(), f.Timestamp(), f.Inputs(), f.Outputs(), f.Operators()), nil)
@@ -446,7 +432,7 @@ var uses = []use{
 	}},
 	{name: "WriteView", api: []string{"format (*Writer).WriteView"}, run: func(m *format.Model, see see) {
 		var b bytes.Buffer
-		w, err := format.NewWriter("safetensors", &b, planOf(m), nil)
+		w, err := format.NewWriter(&b, planOf(m), &format.WriteOptions{Format: expect.Must(format.ByName("safetensors"))})
 		for i := 0; i < m.Len() && err == nil; i++ {
 			err = w.WriteView(m.At(i))
 		}
@@ -457,7 +443,7 @@ var uses = []use{
 	}},
 	{name: "WriteModel", api: []string{"format (*Writer).WriteModel"}, run: func(m *format.Model, see see) {
 		var b bytes.Buffer
-		w, err := format.NewWriter("safetensors", &b, planOf(m), nil)
+		w, err := format.NewWriter(&b, planOf(m), &format.WriteOptions{Format: expect.Must(format.ByName("safetensors"))})
 		if err == nil {
 			err = w.WriteModel(m)
 		}
@@ -472,25 +458,34 @@ var uses = []use{
 			for _, v := range m.Tensors() {
 				views = append(views, v)
 			}
-			return format.Save(path, "", views...)
+			return format.Save(context.Background(), path, nil, views, nil)
 		})
 		see("", b, err)
 	}},
+	{name: "Write", api: []string{"format Write"}, run: func(m *format.Model, see see) {
+		var b bytes.Buffer
+		var views []tensor.View
+		for _, v := range m.Tensors() {
+			views = append(views, v)
+		}
+		err := format.Write(context.Background(), &b, nil, views, &format.WriteOptions{Format: safetensors.Format{}})
+		see("", b.Bytes(), err)
+	}},
 	{name: "convert.Model", api: []string{"format/convert Model"}, run: func(m *format.Model, see see) {
 		b, err := written(func(path string) error {
-			_, err := convert.Model(m, path, &convert.Options{Lossy: true, WriteOptions: format.WriteOptions{NoSync: true}})
+			_, err := convert.Model(context.Background(), m, path, &convert.Options{Lossy: true, Write: &format.WriteOptions{NoSync: true}})
 			return err
 		})
 		see("", b, err)
 	}},
 	{name: "convert.Write", api: []string{"format/convert Write"}, run: func(m *format.Model, see see) {
 		var b bytes.Buffer
-		_, err := convert.Write(m, &b, &convert.Options{To: "safetensors", Lossy: true})
+		_, err := convert.Write(context.Background(), m, &b, &convert.Options{Lossy: true, Write: &format.WriteOptions{Format: expect.Must(format.ByName("safetensors"))}})
 		see("", b.Bytes(), err)
 	}},
 	{name: "convert.Model, another dtype", api: []string{"format/convert Model"}, run: func(m *format.Model, see see) {
 		b, err := written(func(path string) error {
-			_, err := convert.Model(m, path, &convert.Options{Lossy: true, DType: tensor.Float64, Verify: true, WriteOptions: format.WriteOptions{NoSync: true}})
+			_, err := convert.Model(context.Background(), m, path, &convert.Options{Lossy: true, DType: tensor.Float64, Verify: true, Write: &format.WriteOptions{NoSync: true}})
 			return err
 		})
 		see("", b, err)

@@ -20,7 +20,7 @@ type Archive struct {
 	Count     int   // number of entries
 
 	file  *File
-	o     *driver.Options
+	o     *driver.ParseOptions
 	err   error        // the first; later values are zero
 	dir   wire.Cursor  // in the directory
 	heads *wire.Window // records at the end, then beginnings of entries; small neighboring entries are read together
@@ -40,7 +40,7 @@ type extent struct{ from, to, record int64 }
 
 // Open reads the directory of an archive. It reserves kept bytes for each entry in Options.Memory, and the size of
 // the directory until Close.
-func Open(file *File, o *driver.Options, kept int64) (*Archive, error) {
+func Open(file *File, o *driver.ParseOptions, kept int64) (*Archive, error) {
 	a := &Archive{file: file, o: o}
 	a.heads = wire.Open(file.Src)
 	a.find()

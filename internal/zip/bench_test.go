@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/npy"
+	"github.com/weightmap/weightmap/format/torch"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/floor"
 )
@@ -31,9 +33,9 @@ func BenchmarkTorch(b *testing.B) {
 	}
 	pickle.WriteString("u.")
 	storages = append([]member{{"m/data.pkl", pickle.String(), stdzip.Store, true}}, storages...)
-	opening := func(name string, file []byte) func() error {
+	opening := func(kind format.Format, file []byte) func() error {
 		return func() error {
-			m, err := format.OpenBytes(file, &format.Options{Format: name})
+			m, err := format.OpenBytes(file, &format.Options{Format: kind})
 			if err != nil {
 				return err
 			}
@@ -41,5 +43,5 @@ func BenchmarkTorch(b *testing.B) {
 			return m.Close()
 		}
 	}
-	floor.Pairs(b, opening("torch", archive(b, storages...)), opening("npz", archive(b, arrays...)))
+	floor.Pairs(b, opening(torch.Format{}, archive(b, storages...)), opening(npy.Archive{}, archive(b, arrays...)))
 }

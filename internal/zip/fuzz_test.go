@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
-	_ "github.com/weightmap/weightmap/format/npy"
-	_ "github.com/weightmap/weightmap/format/torch"
+	"github.com/weightmap/weightmap/format/npy"
+	"github.com/weightmap/weightmap/format/torch"
 	"github.com/weightmap/weightmap/internal/expect"
 )
 
@@ -55,8 +55,8 @@ func FuzzArchive(f *testing.F) {
 	f.Add(archive(f, member{"m/data.pkl", pickle, stdzip.Store, false}, member{"m/data/0", strings.Repeat("abcd", 6), stdzip.Store, false}, member{"m/version", "3\n", stdzip.Deflate, false}))
 	f.Add(archive(f))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		for _, name := range []string{"npz", "torch"} {
-			m, err := format.OpenBytes(b, &format.Options{Format: name, MaxMemory: 32 << 20})
+		for _, kind := range []format.Format{npy.Archive{}, torch.Format{}} {
+			m, err := format.OpenBytes(b, &format.Options{Format: kind, MaxMemory: 32 << 20})
 			if err != nil {
 				continue
 			}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/npy"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/tensor"
@@ -41,7 +42,7 @@ func TestStreamCompares(t *testing.T) {
 			for _, magic := range tt.damaged {
 				b[bytes.Index(b, []byte(magic))+offset[magic]] ^= 1
 			}
-			m, err := format.OpenBytes(b, &format.Options{Format: "npz"})
+			m, err := format.OpenBytes(b, &format.Options{Format: npy.Archive{}})
 			expect.OK(t, err)
 			defer m.Close()
 			v, err := m.Tensor("w")

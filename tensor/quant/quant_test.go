@@ -243,7 +243,7 @@ func TestMX(t *testing.T) {
 // TestClosed: the view is that of an open model.
 func TestClosed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "m.safetensors")
-	saved := format.Save(path, "", view(t, "w", tensor.Float8E4M3FN, tensor.Shape{2, 3}, make([]byte, 6)), view(t, "s", tensor.Float32, tensor.Shape{2}, make([]byte, 8)))
+	saved := format.Save(t.Context(), path, nil, []tensor.View{view(t, "w", tensor.Float8E4M3FN, tensor.Shape{2, 3}, make([]byte, 6)), view(t, "s", tensor.Float32, tensor.Shape{2}, make([]byte, 8))}, nil)
 	m, err := format.Open(path, nil)
 	expect.OK(t, errors.Join(saved, err))
 	w, _ := m.Tensor("w")

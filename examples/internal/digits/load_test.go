@@ -85,14 +85,14 @@ func TestLoad(t *testing.T) {
 		{"half.mobi", half, 1. / 256},
 		{"int8.wia", int8s(false), 1. / 8},
 		{"int8.mobi", int8s(false), 1. / 8},
-		{"int8.mle", &convert.Options{Lossy: true, WriteOptions: format.WriteOptions{Format: &mle.WriteOptions{Compression: mle.MethodInt8}}}, 1. / 8},
+		{"int8.mle", &convert.Options{Lossy: true, Write: &format.WriteOptions{Format: mle.Format{Lossy: mle.MethodInt8}}}, 1. / 8},
 		{"channels.wia", int8s(true), 1. / 8},
 		{"channels.mobi", int8s(true), 1. / 8},
 	} {
 		t.Run(c.file, func(t *testing.T) {
 			path := filepath.Join(dir, c.file)
 			if c.o != nil {
-				if _, err := convert.File(master, path, c.o); err != nil {
+				if _, err := convert.File(t.Context(), master, path, c.o); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -129,7 +129,7 @@ func TestLoadRefuses(t *testing.T) {
 			path, p := filepath.Join(t.TempDir(), "other.mag"), Plan()
 			p.Graph, p.Metadata = nil, nil
 			c.change(p)
-			w, err := format.Create("mag", path, p, &format.WriteOptions{Extended: true})
+			w, err := format.Create(path, p, &format.WriteOptions{Extended: true, Format: expect.Must(format.ByName("mag"))})
 			expect.OK(t, err)
 			defer w.Abort()
 			for _, i := range p.Tensors {

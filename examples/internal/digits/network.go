@@ -10,6 +10,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/tensor"
+	"github.com/weightmap/weightmap/wia"
 )
 
 // The channels of the two convolutions, the number of features after both, and the width of the
@@ -104,7 +105,7 @@ func graph() *schema.Graph {
 
 // Save writes the network to a WIA file. The same weights give the same bytes.
 func (w *Weights) Save(path string) error {
-	out, err := format.Create("wia", path, Plan(), &format.WriteOptions{Time: time.Unix(0, 0)})
+	out, err := format.Create(path, Plan(), &format.WriteOptions{Format: wia.Format{}, Time: time.Unix(0, 0)})
 	if err != nil {
 		return err
 	}

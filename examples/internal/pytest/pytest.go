@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"testing"
 
+	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
@@ -44,7 +45,7 @@ func Samples() []Sample {
 func (s *Sample) Write(t *testing.T, path string) {
 	t.Helper()
 	info := tensor.Info{Name: s.Name, DType: s.DType, Shape: s.Shape}
-	w, err := tsr.Create(path, &schema.Schema{Tensors: []tensor.Info{info}}, nil)
+	w, err := format.Create(path, &schema.Schema{Tensors: []tensor.Info{info}}, &format.WriteOptions{Format: tsr.Format{}})
 	expect.OK(t, err)
 	defer w.Abort()
 	expect.OK(t, w.WriteTensor(s.Name, bytes.NewReader(s.Data)))

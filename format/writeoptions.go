@@ -1,13 +1,20 @@
-package driver
+package format
 
 import (
 	"context"
 	"crypto"
+	"os"
 	"time"
+
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/codec"
 )
 
 // WriteOptions changes how a model is written. Nil and the zero value work.
 type WriteOptions struct {
+	// Format is the format to write, with the options that only it has, such as mle.Format{Chunked: true}, or one from
+	// ByName. With nil, the extension of the path chooses it; a Writer to an io.Writer needs one.
+	Format Format
 	// Context cancels writing. Nil means context.Background.
 	Context context.Context
 	// Progress is called as data is written, by the goroutine that writes. It must not call the Writer.
@@ -62,13 +69,20 @@ type WriteOptions struct {
 	// ExternalFrom moves tensors of at least this many bytes to a data file next to the model; 0 moves
 	// none. One process may write the model from several goroutines; several processes must take turns.
 	ExternalFrom int64
-	// Format has the options of one format: its WriteOptions or a pointer to them, such as
-	// *mle.WriteOptions, whose embedded format.WriteOptions must be zero: those around them apply. Another type is
-	// ErrOption.
-	Format any
+	// External is what the location of that file begins with, relative to the model's directory and with slashes; "" means
+	// the name of the model's file. A hash of the data follows, so that a new file never replaces one that a
+	// model needs: the data of "m.onnx" is in "m.onnx.<16 hexadecimal digits>.data".
+	External string
+}
 
-	// Path is for drivers: the path of the new file, "" for an io.Writer. Programs leave it empty.
-	Path string
+// With returns a copy of the options with another Format. It works on nil.
+func (o *WriteOptions) With(f Format) *WriteOptions {
+	c := WriteOptions{}
+	if o != nil {
+		c = *o
+	}
+	c.Format = f
+	return &c
 }
 
 // Spool says where NewWriter keeps tensors that are written out of order, and files whose header depends
@@ -82,22 +96,99 @@ const (
 	SpoolNever               // nowhere: what cannot be streamed is ErrUnsupported
 )
 
-// Progress is called from time to time with the number of bytes done, the total, and the name of the
-// tensor or section in progress. Calls do not overlap.
-type Progress func(done, total int64, tensor string)
-
-// CreationTime returns the creation time to record in Unix seconds, 0 for none.
-func CreationTime(o *WriteOptions) int64 {
-	if o.Time.IsZero() {
-		return 0
+// checkWriteOptions returns a copy with a context; o may be nil. An option that makes no sense, or that the format of d
+// lacks, is ErrOption.
+func checkWriteOptions(o *WriteOptions, d driver.Driver) (*WriteOptions, error) {
+	var c WriteOptions
+	if o != nil {
+		c = *o
 	}
-	return o.Time.Unix()
+	switch {
+	case c.Spool > SpoolNever:
+		return nil, driver.OptionError("", "Spool", "%d", c.Spool)
+	case c.MaxShard < 0:
+		return nil, driver.OptionError("", "MaxShard", "%d", c.MaxShard)
+	}
+	if c.Context == nil {
+		c.Context = context.Background()
+	}
+	desc := d.Describe()
+	err := checkFeatures(&c, &desc)
+	if err != nil {
+		return nil, err
+	}
+	return &c, nil
 }
 
-// SignatureTime returns the time of a signature in Unix seconds: now, unless Time is set.
-func SignatureTime(o *WriteOptions) int64 {
-	if o.Time.IsZero() {
-		return time.Now().Unix()
+// checkFeatures returns ErrOption for options that the format lacks.
+func checkFeatures(o *WriteOptions, d *driver.Description) error {
+	for _, wish := range []struct {
+		asked bool
+		needs driver.Features
+		field string
+		what  string
+	}{
+		{o.Compression != "", driver.Compresses, "Compression", "compression"},
+		{o.Signer != nil, driver.Signs, "Signer", "signatures"},
+		{o.Key != nil, driver.Encrypts, "Key", "encryption"},
+		{o.Align != 0 && !isMet64(o.Align, d), driver.Aligns, "Align", "such alignment"},
+		{o.Extended, driver.Extends, "Extended", "extensions to choose"},
+		{o.ExternalFrom != 0, driver.MovesData, "ExternalFrom", "external data"},
+		{o.External != "", driver.MovesData, "External", "external data"},
+	} {
+		if wish.asked && d.Stores&wish.needs == 0 {
+			return driver.OptionError(d.Name, wish.field, "%s has no %s", d.Name, wish.what)
+		}
 	}
-	return o.Time.Unix()
+	switch {
+	case o.Level != 0 && o.Compression == "":
+		return driver.OptionError(d.Name, "Level", "%d without a compression", o.Level)
+	case o.Level < 0 || o.Level > 9:
+		return driver.OptionError(d.Name, "Level", "%d, not 1 to 9", o.Level)
+	case o.Align < 0 || o.Align&(o.Align-1) != 0:
+		return driver.OptionError(d.Name, "Align", "%d is no power of two", o.Align)
+	case o.ExternalFrom < 0:
+		return driver.OptionError(d.Name, "ExternalFrom", "%d", o.ExternalFrom)
+	}
+	return nil
+}
+
+// isMet64 reports whether tensors have an alignment since the format always aligns them at 64.
+func isMet64(align int64, d *driver.Description) bool {
+	return d.Stores&driver.Aligns64 != 0 && align > 0 && 64%align == 0
+}
+
+// layoutOptions returns what a driver needs to write to path, "" for an io.Writer.
+func layoutOptions(o *WriteOptions, path string) *driver.LayoutOptions {
+	l := &driver.LayoutOptions{
+		Context:      o.Context,
+		Path:         path,
+		IsDir:        isDirectory(path),
+		Time:         o.Time,
+		KeepNames:    o.KeepNames,
+		Compression:  o.Compression,
+		Level:        o.Level,
+		Signer:       o.Signer,
+		Key:          o.Key,
+		Align:        o.Align,
+		Extended:     o.Extended,
+		ExternalFrom: o.ExternalFrom,
+		External:     o.External,
+	}
+	if l.Compression != "" && l.Level == 0 {
+		l.Level = codec.DefaultLevel
+	}
+	return l
+}
+
+// isDirectory reports whether a path is that of a directory: it ends in a separator, or there is one.
+func isDirectory(path string) bool {
+	if path == "" {
+		return false
+	}
+	if os.IsPathSeparator(path[len(path)-1]) {
+		return true
+	}
+	st, err := os.Stat(path)
+	return err == nil && st.IsDir()
 }
