@@ -37,7 +37,7 @@ type door interface {
 type handle struct {
 	file   fs.File // nil for a sibling
 	info   fs.FileInfo
-	reader io.ReaderAt // a sibling
+	reader *source.Reader // a sibling
 	size   int64
 }
 
@@ -52,9 +52,9 @@ func (h *handle) region(path string, o source.Options) (*source.Region, error) {
 // readHead reads the first len(p) bytes of the file, or all of a shorter one. isWhole reports that the file can still be
 // read from its beginning.
 func (h *handle) readHead(p []byte) (n int, isWhole bool, err error) {
-	r := h.reader
-	if h.file != nil {
-		r, _ = h.file.(io.ReaderAt)
+	r, _ := h.file.(io.ReaderAt)
+	if h.file == nil {
+		r = h.reader
 	}
 	if r != nil {
 		n, err = r.ReadAt(p, 0)
@@ -73,13 +73,10 @@ func (h *handle) close() {
 		h.file.Close()
 		return
 	}
-	if c, ok := h.reader.(canceler); ok {
-		c.Cancel()
+	if h.reader.Cancel != nil {
+		h.reader.Cancel()
 	}
 }
-
-// canceler is a reader that is told that it is no longer used: see OpenReaderAt.
-type canceler interface{ Cancel() }
 
 // diskTree is a directory of package disk.
 type diskTree interface {
@@ -201,7 +198,7 @@ func (s siblings) open(name string) (*handle, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &handle{reader: r, size: size}, nil
+	return &handle{reader: readerOf(r), size: size}, nil
 }
 
 func (siblings) stamp(string) (source.Stamp, error) { return source.Stamp{}, errNoDir }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log"
 	"os"
 	"path/filepath"
@@ -364,6 +365,56 @@ func ExampleOpenReaderAt() {
 	}
 	fmt.Println(tensor.Decode[float32](nil, row))
 	// Output: [3 4] <nil>
+}
+
+// object is a file in a store. It opens the others of its model and names itself.
+type object struct {
+	*bytes.Reader
+	store map[string][]byte
+	name  string
+}
+
+var (
+	_ format.SiblingOpener   = object{}
+	_ format.DescribedReader = object{}
+)
+
+// Sibling implements format.SiblingOpener.
+func (o object) Sibling(name string) (io.ReaderAt, int64, error) {
+	b, ok := o.store[name]
+	if !ok {
+		return nil, 0, fs.ErrNotExist
+	}
+	return object{bytes.NewReader(b), o.store, name}, int64(len(b)), nil
+}
+
+// ReaderInfo implements format.DescribedReader.
+func (o object) ReaderInfo() format.ReaderInfo {
+	return format.ReaderInfo{Path: "store:" + o.name, Proven: o.Size()}
+}
+
+// A model of several files in a store.
+func ExampleSiblingOpener() {
+	index := `{"weight_map": {"fc.weight": "a.safetensors", "fc.bias": "a.safetensors"}}`
+	store := map[string][]byte{
+		"model.safetensors.index.json": []byte(index),
+		"a.safetensors":                file("safetensors"),
+	}
+	name := "model.safetensors.index.json"
+	r := object{bytes.NewReader(store[name]), store, name}
+	m, err := format.OpenReaderAt(r, r.Size(), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer m.Close()
+	fmt.Println(m)
+	for _, f := range m.Stats().Files {
+		fmt.Println(f.Path)
+	}
+	// Output:
+	// "store:model.safetensors.index.json": safetensors 1, 2 tensors
+	// store:model.safetensors.index.json
+	// store:a.safetensors
 }
 
 // The schema comes first, then the data of each tensor, from any io.Reader.

@@ -34,7 +34,7 @@ func OpenHead(head []byte, size int64, opts *Options) (*Model, error) {
 	r := &headReader{head: head, size: size}
 	files := m.files()
 	files.Private = false
-	region, err := source.OpenReader(r, size, files)
+	region, err := source.OpenReader(&source.Reader{ReaderAt: r, Proven: size, Parsed: r.end}, size, files)
 	m, err = m.finish(region, err, "")
 	if err != nil && r.isShort.Load() {
 		return nil, truncated(head, err)
@@ -84,8 +84,5 @@ func (r *headReader) ReadAt(p []byte, off int64) (int, error) {
 	return len(p), nil
 }
 
-// Parsed ends the zeros.
-func (r *headReader) Parsed() { r.isParsed.Store(true) }
-
-// Proven says that no bytes need to be probed.
-func (r *headReader) Proven() int64 { return r.size }
+// end ends the zeros.
+func (r *headReader) end() { r.isParsed.Store(true) }

@@ -49,15 +49,7 @@ func OpenBytes(b []byte, opts *Options) (*Model, error) {
 // View.ReadAt read only the bytes they return. Package format/remote has a reader for HTTP.
 // A nil r is fs.ErrInvalid. ReadAt must not close the model, since Close waits for it.
 //
-// These methods of r, if it has them, are used as well:
-//
-//	Path() string                                             the name of the file in errors, and for a tensor without a name; Model.Path stays ""
-//	Proven() int64                                            the size that is known to exist, so that it need not be probed
-//	Parsed()                                                  called after the structure was read, or before all is (Options.Private), to end reading ahead
-//	Cancel()                                                  called once, when the model is closed or opening failed
-//	Sibling(name string) (io.ReaderAt, int64, error)          opens another file of the model, unless Options.Dir is set
-//	ReadAtContext(context.Context, []byte, int64) (int, error)  lets Model.Verify and View.ReadIntoContext cancel reads
-//	Parallel() int                                            how many ReadAt at once are useful; without it, those of Options and of Load are used
+// If r is a SiblingOpener, ContextReaderAt, DescribedReader or NotifiedReader, its methods are used as well.
 func OpenReaderAt(r io.ReaderAt, size int64, opts *Options) (*Model, error) {
 	m, err := newModel(opts)
 	if err == nil && r == nil {
@@ -66,10 +58,8 @@ func OpenReaderAt(r io.ReaderAt, size int64, opts *Options) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s, ok := r.(sibling); ok {
-		m.opening.door = siblings(s.Sibling)
-	}
-	region, err := source.OpenReader(r, size, m.files())
+	m.opening.door = siblingsOf(r)
+	region, err := source.OpenReader(readerOf(r), size, m.files())
 	return m.finish(region, err, "")
 }
 
@@ -151,11 +141,6 @@ func openPath(path string, opts *Options) (*Model, error) {
 	}
 	m.opening.name = path
 	return m.finish(&m.file, err, path)
-}
-
-// sibling is a reader that opens other files of the model: see OpenReaderAt.
-type sibling interface {
-	Sibling(name string) (io.ReaderAt, int64, error)
 }
 
 // missing is the error for an argument that is nil.

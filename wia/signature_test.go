@@ -339,7 +339,7 @@ type siblingReader struct {
 	data string
 }
 
-func (siblingReader) Path() string { return "model.wia" }
+func (siblingReader) ReaderInfo() format.ReaderInfo { return format.ReaderInfo{Path: "model.wia"} }
 
 func (r siblingReader) Sibling(string) (io.ReaderAt, int64, error) {
 	return strings.NewReader(r.data), int64(len(r.data)), nil

@@ -154,7 +154,7 @@ var doors = []door{
 // readerName is the name of a reader.
 type readerName string
 
-func (n readerName) Path() string { return string(n) }
+func (n readerName) ReaderInfo() format.ReaderInfo { return format.ReaderInfo{Path: string(n)} }
 
 // TestDoors: the rule of links is the same for every door, kind of link and model of several files.
 func TestDoors(t *testing.T) {

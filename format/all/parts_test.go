@@ -33,7 +33,7 @@ type named struct {
 	name string
 }
 
-func (n named) Path() string { return n.name }
+func (n named) ReaderInfo() format.ReaderInfo { return format.ReaderInfo{Path: n.name} }
 
 // partOf describes a model: which part it is, how many tensors it has, and what its notes say of it.
 func partOf(t *testing.T, m *format.Model, err error) []any {

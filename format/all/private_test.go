@@ -48,7 +48,9 @@ type onDisk struct {
 	dir string
 }
 
-func (f onDisk) Path() string { return filepath.Base(f.Name()) }
+func (f onDisk) ReaderInfo() format.ReaderInfo {
+	return format.ReaderInfo{Path: filepath.Base(f.Name())}
+}
 
 func (f onDisk) Sibling(name string) (io.ReaderAt, int64, error) {
 	other, err := os.Open(filepath.Join(f.dir, name))
@@ -62,6 +64,7 @@ func (f onDisk) Sibling(name string) (io.ReaderAt, int64, error) {
 	return onDisk{other, f.dir}, info.Size(), nil
 }
 
+func (f onDisk) Parsed() {}
 func (f onDisk) Cancel() { f.Close() }
 
 // sequential is a file system whose files can only be read from their beginning.
@@ -213,7 +216,7 @@ func TestPrivate(t *testing.T) {
 				}
 				_, err = m.Verify(t.Context(), nil)
 				expect.OK(t, errors.Join(err, m.Close()))
-				if n := len(testhost.OpenFiles()); n != before {
+				if n := len(testhost.OpenFiles()); n > before { // the collector may close a file of another test
 					t.Errorf("%d files stay open after Close", n-before)
 				}
 			})

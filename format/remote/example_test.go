@@ -12,6 +12,7 @@ import (
 	"log"
 	"net/http"
 	"net/http/httptest"
+	"sync/atomic"
 	"time"
 
 	"github.com/weightmap/weightmap/format"
@@ -70,6 +71,48 @@ func ExampleReader_ReadAt() {
 	fmt.Printf("%q %d %v, %d request\n", magic, n, err, r.Stats().Requests)
 
 	// Output: "MAG!" 4 <nil>, 1 request
+}
+
+// counter counts the bytes that the model reads. Embedding the Reader keeps its other methods: other files of the model,
+// parallel reads, and what else package format looks for.
+type counter struct {
+	*remote.Reader
+	n *atomic.Int64
+}
+
+// ReadAt implements io.ReaderAt.
+func (c counter) ReadAt(p []byte, off int64) (int, error) {
+	return c.ReadAtContext(context.Background(), p, off)
+}
+
+// ReadAtContext implements format.ContextReaderAt.
+func (c counter) ReadAtContext(ctx context.Context, p []byte, off int64) (int, error) {
+	n, err := c.Reader.ReadAtContext(ctx, p, off)
+	c.n.Add(int64(n))
+	return n, err
+}
+
+// A wrapper of a Reader.
+func ExampleReader() {
+	url, stop := exampleServer()
+	defer stop()
+	r, err := remote.NewReaderAt(context.Background(), url, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	c := counter{r, new(atomic.Int64)}
+	m, err := format.OpenReaderAt(c, r.Size(), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer m.Close()
+	before := c.n.Load()
+	fmt.Println(tensor.Decode[float32](nil, m.At(0)))
+	fmt.Println(c.n.Load()-before, "bytes, the name is the URL:", r.ReaderInfo().Path == url)
+
+	// Output:
+	// [1 2 3 4] <nil>
+	// 16 bytes, the name is the URL: true
 }
 
 // blob is an object of a store that this package does not know.

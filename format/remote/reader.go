@@ -67,6 +67,13 @@ type Reader struct {
 	windows
 }
 
+var (
+	_ format.SiblingOpener   = (*Reader)(nil)
+	_ format.ContextReaderAt = (*Reader)(nil)
+	_ format.DescribedReader = (*Reader)(nil)
+	_ format.NotifiedReader  = (*Reader)(nil)
+)
+
 // NewReaderAt fetches the first bytes of the object at a URL, with its size and version. The context
 // applies only to that.
 func NewReaderAt(ctx context.Context, url string, o *Options) (*Reader, error) {
@@ -99,7 +106,7 @@ func newReader(ctx, life context.Context, object Object, c Options, turns chan s
 	n, err := r.fetch(ctx, first, 0)
 	if err != nil {
 		r.Cancel()
-		return nil, wire.Explain(err, "", r.Path())
+		return nil, wire.Explain(err, "", r.path())
 	}
 	r.pieces = []piece{{0, first[:n]}}
 	return r, nil
@@ -128,15 +135,14 @@ func (r *Reader) Sibling(name string) (io.ReaderAt, int64, error) {
 // Size returns the size of the object.
 func (r *Reader) Size() int64 { return r.version.Size }
 
-// Proven returns the size of the object, which the server reported with data, so that callers need not
-// probe it.
-func (r *Reader) Proven() int64 { return r.version.Size }
+// ReaderInfo returns the name of the object in errors, its size, which the server reported with data, and Options.Parallel. The
+// name is the URL without user and query, or the String of an Object that is a fmt.Stringer, or "".
+func (r *Reader) ReaderInfo() format.ReaderInfo {
+	return format.ReaderInfo{Path: r.path(), Proven: r.version.Size, Parallel: r.o.Parallel}
+}
 
-// Parallel returns Options.Parallel, the number of reads that Model.Load makes concurrently.
-func (r *Reader) Parallel() int { return r.o.Parallel }
-
-// Parsed ends reading ahead: later reads fetch only their own bytes. Formats call it after they have
-// read the structure of a model. The cached data remains, for verification.
+// Parsed ends reading ahead: later reads fetch only their own bytes. format.OpenReaderAt calls it after the structure of the
+// model was read. The cached data remains, for verification.
 func (r *Reader) Parsed() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -191,14 +197,13 @@ func (r *Reader) ReadAtContext(ctx context.Context, p []byte, off int64) (int, e
 		err = r.split(ctx, p[n:], off+int64(n), r.o.Part)
 	}
 	if err != nil {
-		return n, wire.Explain(err, "", r.Path())
+		return n, wire.Explain(err, "", r.path())
 	}
 	return len(p), eof
 }
 
-// Path returns the name of the object in errors: its URL without user and query, or the String of an
-// Object that is a fmt.Stringer, or "".
-func (r *Reader) Path() string {
+// path returns the name of the object in errors.
+func (r *Reader) path() string {
 	if s, ok := r.object.(fmt.Stringer); ok {
 		return s.String()
 	}
@@ -210,7 +215,7 @@ const mostParts = 8
 
 // String returns the path and the size.
 func (r *Reader) String() string {
-	return fmt.Sprintf("remote.Reader(%q, %d bytes)", r.Path(), r.Size())
+	return fmt.Sprintf("remote.Reader(%q, %d bytes)", r.path(), r.Size())
 }
 
 // GoString returns the same as String: the fields of a Reader include what it has fetched.

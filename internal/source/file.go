@@ -17,7 +17,7 @@ func FromFile(f fs.File, info fs.FileInfo, name string, o Options) (*Region, err
 	}
 	reader, ok := f.(io.ReaderAt)
 	if ok && !o.Private {
-		r := FromReaderAt(&openFile{reader, f, name}, info.Size())
+		r := FromReader(&Reader{ReaderAt: reader, Path: name, Cancel: func() { f.Close() }}, info.Size())
 		r.stamp = StampOf(info)
 		return r, nil
 	}
@@ -73,14 +73,3 @@ func (c cancelable) Read(p []byte) (int, error) {
 	}
 	return c.Reader.Read(p)
 }
-
-// openFile is a file that is read on demand until the region is closed.
-type openFile struct {
-	io.ReaderAt
-	file fs.File
-	name string
-}
-
-func (f *openFile) Path() string { return f.name }
-
-func (f *openFile) Cancel() { f.file.Close() }

@@ -70,16 +70,17 @@ func (r *Region) ReadSoon(off, n int64) bool {
 // Parsed ends parsing: from here on reads use the mapping, not the file, and a reader is told. Until then only the
 // parser may use the region, unless Share was called. It may be called again.
 func (r *Region) Parsed() {
-	if p, ok := r.src.(interface{ Parsed() }); ok {
-		p.Parsed()
+	if r.src != nil && r.reader != nil && r.reader.Parsed != nil {
+		r.reader.Parsed()
 	}
 	if r.parsing() {
+		r.head.close()
 		r.src = nil
 	}
 }
 
-// Parsed closes the file.
-func (h *head) Parsed() {
+// close closes the file.
+func (h *head) close() {
 	h.fd.close()
 	if h.pool != nil {
 		heads.Put(h.pool)

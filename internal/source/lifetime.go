@@ -126,13 +126,9 @@ func (r *Region) Closed() bool { return r.state.Load() < 0 }
 // also waits and returns nil. Calling Close between Enter and Leave of the same
 // goroutine deadlocks.
 func (r *Region) Close() error {
-	src := r.src
-	if r.done != nil {
-		src = r.done
-	}
-	c, cancels := src.(interface{ Cancel() })
-	if r.state.Or(closed) >= 0 && cancels { // once: a reader may close the model in turn
-		c.Cancel() // ends running reads, for which Close would wait
+	isFirst := r.state.Or(closed) >= 0 // a reader may close the model in turn
+	if isFirst && r.reader != nil && r.reader.Cancel != nil {
+		r.reader.Cancel() // ends running reads, for which Close would wait
 	}
 	r.conclude()
 	r.mu.Lock()
@@ -186,7 +182,7 @@ func (r *Region) countInside() int64 {
 // free unmaps the memory or closes the file. Heap memory is left to the garbage collector.
 func (r *Region) free() error {
 	if r.parsing() {
-		r.head.Parsed()
+		r.head.close()
 		r.src = nil // only the parser uses a region that is being parsed
 	}
 	var err error

@@ -69,16 +69,20 @@ func FromBytes(b []byte) *Region {
 // FromReaderAt returns a region of size bytes that are read from src on demand. A
 // negative size counts as 0.
 func FromReaderAt(src io.ReaderAt, size int64) *Region {
-	r := &Region{src: src, size: max(size, 0)}
-	if n, ok := src.(interface{ Path() string }); ok { // the name for errors
-		r.path = n.Path()
-	}
+	return &Region{src: src, size: max(size, 0)}
+}
+
+// FromReader returns a region of size bytes that are read from a program's reader on demand.
+func FromReader(src *Reader, size int64) *Region {
+	r := FromReaderAt(src.ReaderAt, size)
+	r.reader, r.path = src, src.Path
+	r.proven.Store(src.Proven)
 	return r
 }
 
-// OpenReader is FromReaderAt with options. It takes ownership of src, even when it fails.
-func OpenReader(src io.ReaderAt, size int64, o Options) (*Region, error) {
-	r := FromReaderAt(src, size)
+// OpenReader is FromReader with options. It takes ownership of src, even when it fails.
+func OpenReader(src *Reader, size int64, o Options) (*Region, error) {
+	r := FromReader(src, size)
 	if !o.Private {
 		return r, nil
 	}
@@ -88,7 +92,7 @@ func OpenReader(src io.ReaderAt, size int64, o Options) (*Region, error) {
 		r.Close()
 		return nil, err
 	}
-	r.src, r.done = nil, src
+	r.src = nil
 	return r, nil
 }
 

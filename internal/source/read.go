@@ -110,12 +110,11 @@ func (r *Region) read(ctx context.Context, p []byte, off int64) (n int, err erro
 // fetch reads a range of the window that nothing was compared with yet. It checks the result of a reader: n is at most
 // len(p), and p is full unless there is an error.
 func (r *Region) fetch(ctx context.Context, p []byte, off int64) (n int, err error) {
-	c, ok := r.src.(contextual)
 	switch {
 	case r.src == nil:
 		return r.copyAt(p, off)
-	case ok && ctx.Done() != nil:
-		n, err = c.ReadAtContext(ctx, p, off)
+	case r.reader != nil && r.reader.ReadContext != nil && ctx.Done() != nil:
+		n, err = r.reader.ReadContext(ctx, p, off)
 	default:
 		n, err = r.src.ReadAt(p, off)
 	}
@@ -144,14 +143,26 @@ func (r *Region) Check(off, n int64) error {
 	return nil
 }
 
+// Prove makes sure that the window has bytes up to end, before memory is allocated for them.
+func (r *Region) Prove(end int64) error {
+	if err := r.Check(0, end); err != nil || end == 0 {
+		return err
+	}
+	if err := r.Enter(); err != nil {
+		return err
+	}
+	defer r.Leave()
+	if err := r.prove(end); err != nil {
+		return r.fail(end-1, err)
+	}
+	return nil
+}
+
 // prove checks that the reader has bytes up to end, so that a false size cannot
 // cause a large allocation. It reads the last byte of the window, once, and the
 // last byte of the range only if that is missing.
 func (r *Region) prove(end int64) error {
 	if end <= r.proven.Load() {
-		return nil
-	}
-	if p, ok := r.src.(interface{ Proven() int64 }); ok && end <= p.Proven() {
 		return nil
 	}
 	if r.probe(r.size) == nil {

@@ -52,7 +52,7 @@ type Region struct {
 	size int64
 
 	src    io.ReaderAt  // for readers, files that are read on demand, and files that are parsed; nil otherwise
-	done   io.ReaderAt  // a reader that was read whole
+	reader *Reader      // of a program, also if it was read whole; nil otherwise
 	file   *os.File     // owned; src reads it
 	proven atomic.Int64 // for readers: the number of bytes known to exist
 

@@ -369,17 +369,19 @@ func TestMappingIsTheFile(t *testing.T) {
 type follower struct {
 	io.ReaderAt
 	r     *Region
-	size  int64
 	heard []string
 }
 
-func (f *follower) Proven() int64 { return f.size }
-func (f *follower) Parsed()       { f.heard = append(f.heard, "parsed") }
+func (f *follower) Parsed() { f.heard = append(f.heard, "parsed") }
 
 func (f *follower) Cancel() {
 	if f.heard = append(f.heard, "canceled"); len(f.heard) < 10 {
 		f.r.Close()
 	}
+}
+
+func (f *follower) reader(size int64) *Reader {
+	return &Reader{ReaderAt: f, Proven: size, ReadContext: f.ReadAtContext, Parsed: f.Parsed, Cancel: f.Cancel}
 }
 
 func (f *follower) ReadAt(p []byte, off int64) (int, error) {
@@ -391,8 +393,8 @@ func (f *follower) ReadAt(p []byte, off int64) (int, error) {
 // it reads when the region is closed, which it may close too; what it says exists is not tried.
 func TestFollower(t *testing.T) {
 	const size = 3 << 20
-	f := &follower{ReaderAt: bytes.NewReader(make([]byte, size)), size: size}
-	r := FromReaderAt(f, size)
+	f := &follower{ReaderAt: bytes.NewReader(make([]byte, size))}
+	r := FromReader(f.reader(size), size)
 	f.r = r
 	for _, end := range []int64{1, size} {
 		expect.OK(t, r.Prove(end))

@@ -323,10 +323,10 @@ func (r reader) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// Path returns the name of the file: see format.OpenReaderAt.
-func (r reader) Path() string { return r.path }
+// ReaderInfo implements format.DescribedReader.
+func (r reader) ReaderInfo() format.ReaderInfo { return format.ReaderInfo{Path: r.path} }
 
-// Sibling opens another file of the model: see format.OpenReaderAt.
+// Sibling implements format.SiblingOpener.
 func (r reader) Sibling(name string) (io.ReaderAt, int64, error) {
 	_, err := os.Stat(filepath.Join(r.c.dir, filepath.FromSlash(name)))
 	if err != nil {
