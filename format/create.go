@@ -135,6 +135,9 @@ func Losses(path string, s *schema.Schema, o *WriteOptions) ([]schema.Loss, erro
 	if err != nil {
 		return nil, wire.Explain(err, driverName(d), path)
 	}
+	if s == nil {
+		s = &schema.Schema{}
+	}
 	_, err = fit(d, s, layoutOptions(c, path), c.AcceptLoss)
 	var losses *schema.LossError
 	if errors.As(err, &losses) {
