@@ -30,8 +30,6 @@ const (
 	alignment  = 64
 )
 
-var about = driver.Description{Name: name, Extensions: []string{".flat"}}
-
 var le = binary.LittleEndian
 
 // dtypes maps codes to element types.
@@ -48,22 +46,30 @@ func (Format) Driver() driver.Driver { return flat{} }
 // flat reads and writes the format.
 type flat struct{}
 
-// file is the state of an open file besides its index.
-type file struct {
-	fileSize int64
-	size     int64 // of the records
-	sum      driver.Sum
-	sums     []driver.Digest // by tensor
-}
-
 // Describe implements driver.Driver.
-func (flat) Describe() driver.Description { return about }
+func (flat) Describe() driver.Description {
+	return driver.Description{Name: name, Extensions: []string{".flat"}}
+}
 
 // Detect implements driver.Driver.
 func (flat) Detect(head []byte, _ int64) bool { return bytes.HasPrefix(head, []byte(magic)) }
 
+// file is what stays of an open file besides its index.
+type file struct {
+	records driver.Sum
+	sums    []driver.Digest // by tensor
+}
+
+// decoder parses a file. What it reads with Slice during Parse is private memory: nothing needs to be copied.
+type decoder struct {
+	*file
+	src   driver.Source
+	index *driver.Index
+	end   int64 // of the data so far
+}
+
 // Parse implements driver.Driver.
-func (flat) Parse(src driver.Source, x *driver.Index, o *driver.ParseOptions) (*driver.Parsed, error) {
+func (flat) Parse(src driver.Source, x *driver.Index, _ *driver.ParseOptions) (*driver.Parsed, error) {
 	header, err := src.Slice(0, headerSize)
 	if err != nil {
 		return nil, err
@@ -71,75 +77,96 @@ func (flat) Parse(src driver.Source, x *driver.Index, o *driver.ParseOptions) (*
 	if string(header[:4]) != magic {
 		return nil, driver.Errorf(name, "magic", 0, format.ErrMagic, "%q", header[:4])
 	}
-	count, f := int64(le.Uint32(header[4:])), &file{fileSize: src.Size(), size: int64(le.Uint32(header[12:]))}
-	if count > int64(driver.MaxTensors) || f.size > driver.MaxStructure {
-		return nil, driver.Errorf(name, "count", 4, format.ErrLimit, "%d tensors, %d bytes of records", count, f.size)
+	count := int64(le.Uint32(header[4:]))
+	sum := le.Uint32(header[8:])
+	size := int64(le.Uint32(header[12:]))
+	if count > driver.MaxTensors || size > driver.MaxStructure {
+		return nil, driver.Errorf(name, "count", 4, format.ErrLimit, "%d tensors, %d bytes of records", count, size)
 	}
-	stored, err := src.Slice(headerSize, f.size)
+	records, err := src.Slice(headerSize, size)
 	if err != nil {
 		return nil, err
 	}
-	records := bytes.Clone(stored) // copy what was validated: another process may write to the file
-	f.sum = driver.Sum{
+	f := &file{records: driver.Sum{
 		Name:   "records",
-		Accept: []driver.Digest{{Kind: driver.CRC32, Want: uint64(le.Uint32(header[8:])), Field: "sum", Offset: 8}},
-		Ranges: []driver.Range{{Offset: headerSize, Size: f.size}},
-	}
-	if _, err := src.Compare(&f.sum, records, headerSize); err != nil {
+		Accept: []driver.Digest{{Kind: driver.CRC32, Want: uint64(sum), Field: "sum", Offset: 8}},
+		Ranges: []driver.Range{{Offset: headerSize, Size: size}},
+	}}
+	_, err = src.Compare(&f.records, records, headerSize)
+	if err != nil {
 		return nil, err
 	}
 	x.Version = "1"
-	most := int(min(count, f.size/recordSize)) // limit by the size of the file
+	most := int(min(count, size/recordSize)) // what the file says is not allocated, but what it can hold
 	x.Grow(most, len(records), len(records)/8)
 	f.sums = make([]driver.Digest, 0, most)
-	at, end := int64(headerSize), headerSize+f.size
+	p := &decoder{file: f, src: src, index: x, end: headerSize + size}
+	at := int64(0)
 	for range count {
-		if at, end, err = f.record(records[at-headerSize:], at, end, x); err != nil {
+		n, err := p.record(records[at:], headerSize+at)
+		if err != nil {
 			return nil, err
 		}
+		at += n
 	}
-	if at != headerSize+f.size || end != f.fileSize {
-		return nil, driver.Errorf(name, "size", 12, format.ErrCorrupt, "the records end at %d, the data at %d of %d", at, end, f.fileSize)
+	if at != size || p.end != src.Size() {
+		return nil, driver.Errorf(name, "size", 12, format.ErrCorrupt,
+			"the records end at %d, the data at %d of %d", headerSize+at, p.end, src.Size())
 	}
-	return &driver.Parsed{Own: f, TensorSum: f.tensorSum, Sums: f.declare}, nil
+	return &driver.Parsed{
+		Own:       f,
+		Sums:      func() []driver.Sum { return []driver.Sum{f.records} },
+		TensorSum: func(i int) driver.Digest { return f.sums[i] },
+	}, nil
 }
 
-// record parses the record at the start of b, whose offset is at, and lists its tensor. end is the
-// end of the previous data. It returns the ends of the record and of its data.
-func (f *file) record(b []byte, at, end int64, x *driver.Index) (int64, int64, error) {
-	if len(b) < recordSize || len(b) < recordSize+8*int(b[1])+int(le.Uint16(b[2:])) {
-		return 0, 0, driver.Errorf(name, "record", at, format.ErrCorrupt, "only %d bytes are left", len(b))
+// record parses the record at the start of b, whose offset in the file is at, and adds its tensor to the index. It returns
+// the size of the record.
+func (p *decoder) record(b []byte, at int64) (int64, error) {
+	if len(b) < recordSize {
+		return 0, driver.Errorf(name, "record", at, format.ErrCorrupt, "only %d bytes are left", len(b))
 	}
-	rank, nameAt := int(b[1]), recordSize+8*int(b[1])
-	t := driver.Tensor{Name: b[nameAt : nameAt+int(le.Uint16(b[2:]))], Offset: int64(le.Uint64(b[8:])), Shape: x.Dims(rank)}
+	code := int(b[0])
+	rank := int(b[1])
+	length := int(le.Uint16(b[2:]))
+	sum := le.Uint32(b[4:])
+	offset := int64(le.Uint64(b[8:]))
+	nameAt := recordSize + 8*rank
+	if len(b) < nameAt+length {
+		return 0, driver.Errorf(name, "record", at, format.ErrCorrupt, "only %d bytes are left", len(b))
+	}
+	if code >= len(dtypes) {
+		return 0, driver.Errorf(name, "dtype", at, format.ErrUnsupported, "%d", code)
+	}
+	t := driver.Tensor{
+		Name:   b[nameAt : nameAt+length],
+		DType:  dtypes[code],
+		Shape:  p.index.Dims(rank),
+		Offset: offset,
+	}
 	for i := range t.Shape {
 		t.Shape[i] = int64(le.Uint64(b[recordSize+8*i:]))
 	}
-	if int(b[0]) >= len(dtypes) {
-		return 0, 0, driver.Errorf(name, "dtype", at, format.ErrUnsupported, "%d", b[0])
+	size, err := t.Shape.ByteSize(t.DType)
+	if err != nil {
+		return 0, driver.Errorf(name, "dims", at+recordSize, format.ErrCorrupt, "%w", err)
 	}
-	t.DType = dtypes[b[0]]
-	var err error
-	if t.Size, err = t.Shape.ByteSize(t.DType); err != nil {
-		return 0, 0, driver.Errorf(name, "dims", at+recordSize, format.ErrCorrupt, "%w", err)
+	t.Size = size
+	if offset != align(p.end) || offset > p.src.Size() || size > p.src.Size()-offset {
+		return 0, driver.Errorf(name, "offset", at+8, format.ErrCorrupt,
+			"%d bytes at %d of %d, behind %d", size, offset, p.src.Size(), p.end)
 	}
-	if t.Offset != align(end) || t.Offset > f.fileSize || t.Size > f.fileSize-t.Offset {
-		return 0, 0, driver.Errorf(name, "offset", at+8, format.ErrCorrupt, "%d bytes at %d of %d, behind %d", t.Size, t.Offset, f.fileSize, end)
+	err = driver.CheckName(t.Name)
+	if err != nil {
+		return 0, driver.Errorf(name, "name", at+int64(nameAt), format.ErrCorrupt, "%w", err)
 	}
-	if err := driver.CheckName(t.Name); err != nil {
-		return 0, 0, driver.Errorf(name, "name", at+int64(nameAt), format.ErrCorrupt, "%w", err)
+	err = p.index.Add(&t)
+	if err != nil {
+		return 0, driver.Errorf(name, "name", at+int64(nameAt), format.ErrCorrupt, "%q occurs twice", t.Name)
 	}
-	if x.Add(&t) != nil {
-		return 0, 0, driver.Errorf(name, "name", at+int64(nameAt), format.ErrCorrupt, "%q occurs twice", t.Name)
-	}
-	f.sums = append(f.sums, driver.Digest{Kind: driver.CRC32, Want: uint64(le.Uint32(b[4:]))})
-	return at + int64(nameAt+len(t.Name)), t.Offset + t.Size, nil
+	p.sums = append(p.sums, driver.Digest{Kind: driver.CRC32, Want: uint64(sum)})
+	p.end = offset + size
+	return int64(nameAt + length), nil
 }
 
 func align(n int64) int64 { return (n + alignment - 1) &^ (alignment - 1) }
-
-// tensorSum returns the checksum of tensor i.
-func (f *file) tensorSum(i int) driver.Digest { return f.sums[i] }
-
-// declare returns the checksums of what is not a tensor.
-func (f *file) declare() []driver.Sum { return []driver.Sum{f.sum} }

@@ -112,7 +112,7 @@ func structural(b []byte) []formattest.Range {
 		panic(err)
 	}
 	defer m.Close()
-	covered := []formattest.Range{{From: 0, To: headerSize + int(m.Own().(*file).size)}}
+	covered := []formattest.Range{{From: 0, To: headerSize + int(m.Own().(*file).records.Ranges[0].Size)}}
 	for _, v := range m.Tensors() {
 		t := v.Info()
 		covered = append(covered, formattest.Range{From: int(t.Offset), To: int(t.Offset + t.Size)})
