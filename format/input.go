@@ -57,7 +57,7 @@ func (in *input) Record(b []byte, off int64) error {
 	if in.f.spaces.frozen {
 		return nil
 	}
-	return in.f.spaces.structure.add(in.f.number, b, off)
+	return in.f.spaces.structure.Add(uint32(in.f.number), b, off)
 }
 
 // Dir implements driver.Source.
@@ -145,7 +145,7 @@ func (s *spaces) Peek(name string, p []byte) (n int, size int64, _ driver.Space,
 	f := &file{name: name, size: h.size}
 	space := s.add(f)
 	f.keep(h, isWhole)
-	return n, f.size, space, s.structure.add(space, p[:n], 0)
+	return n, f.size, space, s.structure.Add(uint32(space), p[:n], 0)
 }
 
 // Declare implements driver.Dir.

@@ -163,7 +163,7 @@ func (m *Model) parse(c *config, parse func() error) error {
 }
 
 // structureEnd returns where the structure of the model's own file ends.
-func (m *Model) structureEnd() int64 { return m.spaces.structure.end(0) }
+func (m *Model) structureEnd() int64 { return m.spaces.structure.End(0) }
 
 // sealed ends parsing.
 func (m *Model) sealed() {
@@ -195,7 +195,7 @@ func (m *Model) init(r *source.Region, c *config) {
 	s.m, s.own.Model = m, m
 	s.own.region.Store(r)
 	s.files = append(s.one[:0], &s.own)
-	s.structure.memory = c.parse.Memory
+	s.structure.Memory = c.parse.Memory
 }
 
 // isClosed reports whether Close was called.

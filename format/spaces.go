@@ -8,6 +8,7 @@ import (
 	"iter"
 
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/pass"
 	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
@@ -27,7 +28,7 @@ type spaces struct {
 	byName    map[string]driver.Space // while parsing
 	reading   *source.Region          // while parsing: the last file that was opened
 	frozen    bool                    // read-only after parsing
-	structure structure
+	structure pass.Record             // what Parse has read
 }
 
 // door returns where the other files of the model come from.
@@ -41,7 +42,7 @@ func (s *spaces) door() door {
 // endParsing ends parsing: no more spaces can be added.
 func (s *spaces) endParsing() {
 	s.frozen = true
-	s.structure.seal()
+	s.structure.Seal()
 	s.read(nil)
 	s.byName = nil
 	if s.others != nil {

@@ -445,8 +445,8 @@ func (m *Model) touchSum(v *verification, s *driver.Sum, state *sumState) error 
 // parsedIn reports whether Parse has read structure in the ranges of s.
 func (m *Model) parsedIn(s *driver.Sum) bool {
 	for _, r := range s.Ranges {
-		for _, p := range m.spaces.structure.of(r.Space) {
-			if p.off < r.Offset+r.Size && r.Offset < p.end() {
+		for _, p := range m.spaces.structure.Of(uint32(r.Space)) {
+			if p.Offset < r.Offset+r.Size && r.Offset < p.End() {
 				return true
 			}
 		}

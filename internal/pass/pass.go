@@ -79,12 +79,8 @@ func (p *Pass) Pieces(r Range, f func(b []byte) error) error {
 	defer s.close()
 	var buf *[]byte
 	if s.memory == nil {
-		buf = buffers.Get().(*[]byte)
+		buf = buffer(p.step(&r, &s))
 		defer buffers.Put(buf)
-		size := p.step(&r, &s)
-		if int64(len(*buf)) < size {
-			*buf = make([]byte, size)
-		}
 	}
 	return p.each(&r, &s, func(at, n int64) error {
 		if s.memory != nil {
@@ -167,3 +163,12 @@ var buffers = sync.Pool{New: func() any {
 	b := make([]byte, PieceSize)
 	return &b
 }}
+
+// buffer returns at least n bytes, to be put back.
+func buffer(n int64) *[]byte {
+	buf := buffers.Get().(*[]byte)
+	if n > int64(len(*buf)) {
+		*buf = make([]byte, n)
+	}
+	return buf
+}
