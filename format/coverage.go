@@ -2,9 +2,9 @@ package format
 
 import (
 	"cmp"
-	"slices"
 
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/pass"
 )
 
 // right returns the form of declared checksum k that is right, and its digest: the first, if it was not compared. Both are nil
@@ -45,21 +45,9 @@ func (d *sums) of(k int) string {
 	return cmp.Or(d.list[k].By, name+" of the "+d.list[k].Name)
 }
 
-// covering has the ranges that declared checksums cover, in the order of the files.
-type covering []coveredRange
-
-// coveredRange is a range that declared checksum sum covers.
-type coveredRange struct {
-	driver.Range
-	sum     int
-	longest int // the index of the range that ends last, of those of the same file up to this one
-}
-
-func (r *coveredRange) end() int64 { return r.Offset + r.Size }
-
-// covering returns the ranges that declared checksums cover.
-func (d *sums) covering() covering {
-	var list covering
+// covering returns the ranges that declared checksums cover, with their numbers.
+func (d *sums) covering() pass.Cover {
+	var list []pass.Span
 	for k := range d.list {
 		if d.own(k) == "" {
 			continue
@@ -69,48 +57,22 @@ func (d *sums) covering() covering {
 			s = &d.list[k]
 		}
 		for _, r := range s.Ranges {
-			list = append(list, coveredRange{Range: r, sum: k})
+			list = append(list, spanOf(r, k))
 		}
 	}
-	slices.SortStableFunc(list, func(a, b coveredRange) int {
-		return cmp.Or(cmp.Compare(a.Space, b.Space), cmp.Compare(a.Offset, b.Offset))
-	})
-	for i := range list {
-		list[i].longest = i
-		if i == 0 || list[i-1].Space != list[i].Space {
-			continue
-		}
-		before := list[i-1].longest
-		if list[before].end() >= list[i].end() {
-			list[i].longest = before
-		}
-	}
-	return list
+	return pass.NewCover(list)
 }
 
-// of returns the number of a checksum that covers all of r, or -1.
-func (c covering) of(r driver.Range) int {
-	after, _ := slices.BinarySearchFunc(c, r, func(x coveredRange, r driver.Range) int {
-		if cmp.Or(cmp.Compare(x.Space, r.Space), cmp.Compare(x.Offset, r.Offset)) <= 0 {
-			return -1
-		}
-		return 1
-	})
-	if after == 0 || c[after-1].Space != r.Space {
-		return -1
-	}
-	longest := &c[c[after-1].longest]
-	if longest.end() < r.Offset+r.Size {
-		return -1
-	}
-	return longest.sum
+// spanOf returns a range of a file with a number.
+func spanOf(r driver.Range, of int) pass.Span {
+	return pass.Span{File: int(r.Space), Offset: r.Offset, Size: r.Size, Of: of}
 }
 
 // around returns what covers all ranges of declared part k, which has no checksum, or "".
-func (d *sums) around(k int, c covering) string {
+func (d *sums) around(k int, c pass.Cover) string {
 	by := ""
 	for _, r := range d.list[k].Ranges {
-		n := c.of(r)
+		n := c.Of(int(r.Space), r.Offset, r.Size)
 		if n < 0 {
 			return ""
 		}
@@ -120,7 +82,7 @@ func (d *sums) around(k int, c covering) string {
 }
 
 // coverSections lists those of the declared parts that were compared, and what covers them.
-func (v *verification) coverSections(compared []int, c covering) {
+func (v *verification) coverSections(compared []int, c pass.Cover) {
 	d := v.m.declared()
 	for _, k := range compared {
 		if d.list[k].Hidden {
@@ -135,7 +97,7 @@ func (v *verification) coverSections(compared []int, c covering) {
 }
 
 // coveredBy returns what covers tensor i among the declared checksums, or "".
-func (v *verification) coveredBy(i int, c covering) string {
+func (v *verification) coveredBy(i int, c pass.Cover) string {
 	d := v.m.declared()
 	from, to := v.m.sumsOf(i)
 	for k := from; k < to; k++ {
@@ -160,29 +122,28 @@ type uncoveredRange struct {
 }
 
 // uncovered lists the ranges of all files that no checksum covers.
-func (v *verification) uncovered(c covering) []uncoveredRange {
-	files := v.m.spaces.files
-	covered := make([]driver.Range, 0, len(c))
-	for i := range c {
-		covered = append(covered, c[i].Range)
+func (v *verification) uncovered(c pass.Cover) []uncoveredRange {
+	m := v.m
+	covered := c.Spans()
+	for _, n := range v.named {
+		covered = append(covered, pass.Span{File: int(n), Size: m.spaces.files[n].statSize()})
 	}
-	for _, s := range v.named {
-		covered = append(covered, driver.Range{Space: s, Size: files[s].statSize()})
-	}
-	var owners []uncoveredRange // of tensors and parts
-	for i := range v.m.index.Len() {
-		space, at, size := v.m.index.Place(i)
+	tensors := m.index.Len()
+	var owners []pass.Span // tensors, and parts behind them
+	for i := range tensors {
+		space, at, size := m.index.Place(i)
 		if at < 0 || size == 0 {
 			continue
 		}
+		s := pass.Span{File: int(space), Offset: at, Size: size, Of: i}
 		if v.tensorSum(i).Kind != driver.NoSum {
-			covered = append(covered, driver.Range{Space: space, Offset: at, Size: size})
+			covered = append(covered, s)
 			continue
 		}
-		owners = append(owners, uncoveredRange{File: int(space), Offset: at, Size: size, Tensor: i})
+		owners = append(owners, s)
 	}
-	rest := ""
-	d := v.m.declared()
+	rest := "" // the part that has what no other part and no tensor has
+	d := m.declared()
 	for k := range d.list {
 		s := &d.list[k]
 		if s.Hidden || d.own(k) != "" {
@@ -192,60 +153,27 @@ func (v *verification) uncovered(c covering) []uncoveredRange {
 			rest = s.Name
 		}
 		for _, r := range s.Ranges {
-			owners = append(owners, uncoveredRange{File: int(r.Space), Offset: r.Offset, Size: r.Size, Tensor: -1, Part: s.Name})
+			owners = append(owners, spanOf(r, tensors+k))
 		}
 	}
-	slices.SortFunc(covered, func(a, b driver.Range) int {
-		return cmp.Or(cmp.Compare(a.Space, b.Space), cmp.Compare(a.Offset, b.Offset))
-	})
-	slices.SortStableFunc(owners, func(a, b uncoveredRange) int {
-		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Offset, b.Offset))
-	})
-	g := &gaps{owners: owners, rest: rest}
-	for n, f := range files {
+	var sizes []int64
+	for n, f := range m.spaces.files {
 		size := f.statSize()
-		isDir := n == 0 && v.m.isDir
-		at := int64(0)
-		for len(covered) > 0 && int(covered[0].Space) == n {
-			r := covered[0]
-			covered = covered[1:]
-			if !isDir {
-				g.add(n, at, min(r.Offset, size))
-			}
-			at = max(at, r.Offset+r.Size)
+		if n == 0 && m.isDir {
+			size = -1
 		}
-		if !isDir {
-			g.add(n, at, size)
-		}
+		sizes = append(sizes, size)
 	}
-	return g.list
-}
-
-// gaps lists ranges that no checksum covers, and whose they are.
-type gaps struct {
-	owners []uncoveredRange // sorted
-	rest   string           // the part that has what no owner has
-	list   []uncoveredRange
-}
-
-// add adds the bytes of a file from at to end. Files and ranges come in order.
-func (g *gaps) add(file int, at, end int64) {
-	for at < end {
-		for len(g.owners) > 0 && (g.owners[0].File < file || g.owners[0].File == file && g.owners[0].Offset+g.owners[0].Size <= at) {
-			g.owners = g.owners[1:]
+	var list []uncoveredRange
+	for _, g := range pass.Gaps(sizes, covered, owners) {
+		r := uncoveredRange{File: g.File, Offset: g.Offset, Size: g.Size, Tensor: -1, Part: rest}
+		if g.Of >= tensors {
+			r.Part = d.list[g.Of-tensors].Name
+		} else if g.Of >= 0 {
+			r.Tensor = g.Of
+			r.Part = ""
 		}
-		next := uncoveredRange{File: file, Offset: at, Size: end - at, Tensor: -1, Part: g.rest}
-		if len(g.owners) > 0 && g.owners[0].File == file && g.owners[0].Offset < end {
-			o := &g.owners[0]
-			if o.Offset > at {
-				next.Size = o.Offset - at
-			} else {
-				next.Tensor = o.Tensor
-				next.Part = o.Part
-				next.Size = min(end, o.Offset+o.Size) - at
-			}
-		}
-		g.list = append(g.list, next)
-		at += next.Size
+		list = append(list, r)
 	}
+	return list
 }

@@ -1,10 +1,7 @@
 package format
 
 import (
-	"bytes"
 	"errors"
-	"fmt"
-	"io"
 	"slices"
 	"sync"
 
@@ -50,223 +47,12 @@ func (m *Model) sumsOf(i int) (from, to int) {
 	return m.parsed.SumsOf(i)
 }
 
-// hasher computes checksums of bytes of a model: of its files or, without a verification, of memory that Parse has read
-// at an offset, or that is the content of a sum.
-type hasher struct {
-	v   *verification
-	b   []byte
-	off int64
-}
-
-// sum returns the checksum of a range. The part is for reports of progress; without one, nothing is counted.
-func (h *hasher) sum(k driver.Kind, r driver.Range, part string) (uint64, error) {
-	if h.v != nil {
-		return h.v.Hash(k, r.Space, r.Offset, r.Size, part)
-	}
-	b, err := h.at(r)
-	return checksum.Of(k, b), err
-}
-
-// feed writes a range to w.
-func (h *hasher) feed(w io.Writer, r driver.Range, part string) error {
-	if h.v != nil {
-		return h.v.Feed(w, r.Space, r.Offset, r.Size, part)
-	}
-	b, err := h.at(r)
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(b)
-	return err
-}
-
-// content returns the checksum of the content of s.
-func (h *hasher) content(s *driver.Sum, k driver.Kind) (uint64, error) {
-	if h.v != nil {
-		return s.Content(h.v)
-	}
-	return checksum.Of(k, h.b), nil
-}
-
-// at returns the bytes of a range in memory.
-func (h *hasher) at(r driver.Range) ([]byte, error) {
-	if r.Offset < h.off || r.Size < 0 || r.Size > int64(len(h.b))-(r.Offset-h.off) {
-		return nil, fmt.Errorf("%w: the driver compares %d bytes at %d with %d at %d", tensor.ErrCorrupt, r.Size, r.Offset, len(h.b), h.off)
-	}
-	return h.b[r.Offset-h.off:][:r.Size], nil
-}
-
-// compareSum compares the digests of s, and then those of its other forms, until one is right. It returns its number.
-func compareSum(h *hasher, s *driver.Sum) (form int, err error) {
-	computed := "" // of the first form
-	part := s.Name
-	for f := s; f != nil; f = f.Or {
-		for i := range f.Accept {
-			d := &f.Accept[i]
-			equal, text, err := compareDigest(h, f, d, part)
-			if err != nil {
-				return 0, locate(d, err)
-			}
-			if equal {
-				return form, nil
-			}
-			if form == 0 {
-				computed = text
-			}
-			part = "" // the bytes were counted
-			form++
-		}
-	}
-	return 0, mismatch(s, computed)
-}
-
-// locate adds the place of a digest to an error that has none.
-func locate(d *driver.Digest, err error) error {
-	var located *tensor.Error
-	if d.Field == "" || errors.As(err, &located) && located.Field != "" {
-		return err
-	}
-	return wire.Error("", d.Field, d.Offset, err)
-}
-
-// mismatch returns the error for a checksum of which no form is right. computed is what the bytes have in the first form.
-func mismatch(s *driver.Sum, computed string) error {
-	d := &s.Accept[0]
-	field, at := d.Field, d.Offset
-	if field == "" {
-		field = s.Name
-		if len(s.Ranges) > 0 {
-			at = s.Ranges[0].Offset
-		}
-	}
-	return wire.Errorf("", field, at, tensor.ErrChecksum, "the file records %s for the %s, which has %s", recorded(d), s.Name, computed)
-}
-
-// recorded returns a digest in hexadecimal.
-func recorded(d *driver.Digest) string {
-	if d.Hash != nil {
-		return fmt.Sprintf("%x", d.Bytes)
-	}
-	return hexOf(d.Kind, d.Want)
-}
-
-func hexOf(k driver.Kind, sum uint64) string {
-	if k == driver.XXH64 {
-		return fmt.Sprintf("%016x", sum)
-	}
-	return fmt.Sprintf("%08x", sum)
-}
-
-// compareDigest compares a digest of s. If that is wrong, it returns a text that says what was computed.
-func compareDigest(h *hasher, s *driver.Sum, d *driver.Digest, part string) (equal bool, text string, err error) {
-	if d.Hash != nil || d.Kind == driver.XXH64 && s.Content == nil {
-		got, err := fedDigest(h, s, d, part)
-		if err != nil {
-			return false, "", err
-		}
-		want := d.Bytes
-		if d.Hash == nil {
-			want = be64(d.Want)
-		}
-		if bytes.Equal(got, want) {
-			return true, "", nil
-		}
-		return false, fmt.Sprintf("%s %x", d.Name(), got), nil
-	}
-	var got uint64
-	if s.Content != nil {
-		got, err = h.content(s, d.Kind)
-	} else {
-		got, err = combinedDigest(h, s, d, part)
-	}
-	if err != nil {
-		return false, "", err
-	}
-	if got == d.Want {
-		return true, "", nil
-	}
-	return false, d.Name() + " " + hexOf(d.Kind, got), nil
-}
-
-// be64 returns the bytes that the hash of XXH64 has for a sum.
-func be64(sum uint64) []byte {
-	b := make([]byte, 8)
-	for i := range b {
-		b[i] = byte(sum >> (56 - 8*i))
-	}
-	return b
-}
-
-// fedDigest returns the digest of the ranges of s, which are written to a hash in order.
-func fedDigest(h *hasher, s *driver.Sum, d *driver.Digest, part string) ([]byte, error) {
-	var to io.Writer
-	var sum func() []byte
-	if d.Hash != nil {
-		state := d.Hash.New()
-		to, sum = state, func() []byte { return state.Sum(nil) }
-	} else {
-		state := checksum.New(d.Kind)
-		to, sum = &state, func() []byte { return be64(state.Sum64()) }
-	}
-	err := eachRange(s, func(r driver.Range, zeroed bool) error {
-		if zeroed {
-			_, err := to.Write(make([]byte, r.Size))
-			return err
-		}
-		return h.feed(to, r, part)
-	})
-	if err != nil {
-		return nil, err
-	}
-	return sum(), nil
-}
-
-// combinedDigest returns the checksum of the ranges of s, of a kind that can be combined.
-func combinedDigest(h *hasher, s *driver.Sum, d *driver.Digest, part string) (uint64, error) {
-	all := checksum.Empty(d.Kind)
-	err := eachRange(s, func(r driver.Range, zeroed bool) error {
-		if zeroed {
-			all = checksum.Update(d.Kind, all, make([]byte, r.Size))
-			return nil
-		}
-		one, err := h.sum(d.Kind, r, part)
-		all = checksum.Combine(d.Kind, all, one, r.Size)
-		return err
-	})
-	return all, err
-}
-
-// eachRange calls f for the ranges of s, and tells those that count as zeros, which are a few bytes.
-func eachRange(s *driver.Sum, f func(r driver.Range, zeroed bool) error) error {
-	for _, r := range s.Ranges {
-		end := r.Offset + r.Size
-		for _, z := range s.Zeroed {
-			if z.Space != r.Space || z.Offset < r.Offset || z.Offset+z.Size > end {
-				continue
-			}
-			before := driver.Range{Space: r.Space, Offset: r.Offset, Size: z.Offset - r.Offset}
-			if err := f(before, false); err != nil {
-				return err
-			}
-			if err := f(z, true); err != nil {
-				return err
-			}
-			r.Offset = z.Offset + z.Size
-			r.Size = end - r.Offset
-		}
-		if err := f(r, false); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // Compare implements driver.Source.
 func (in *input) Compare(s *driver.Sum, b []byte, off int64) (form int, err error) {
 	if !in.f.c.parse.CheckSums || len(s.Accept) == 0 {
 		return -1, nil
 	}
-	form, err = compareSum(&hasher{b: b, off: off}, s)
+	form, err = checksum.CompareMemory(b, off, s)
 	if err != nil {
 		return 0, wire.InFile(err, in.f.path())
 	}
@@ -283,6 +69,9 @@ func (v *verification) Compare(k int) error {
 	d.setForm(k, form, true)
 	return nil
 }
+
+// Content implements checksum.Files.
+func (v *verification) Content(s *driver.Sum) (uint64, error) { return s.Content(v) }
 
 // setForm records that the digest with a number was right, and whether that holds for the first use.
 func (d *sums) setForm(k, form int, hasPassed bool) {
@@ -302,7 +91,7 @@ func (v *verification) compareSum(s *driver.Sum) (form int, err error) {
 		return 0, nil
 	}
 	v.m.sums.Add(1)
-	form, err = compareSum(&hasher{v: v}, s)
+	form, err = checksum.Compare(v, s)
 	if err != nil {
 		err = wire.InFile(v.m.ofData(err, s), v.m.spaces.files[blamed(s)].path())
 	}

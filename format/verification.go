@@ -241,11 +241,9 @@ func (v *verification) compareTensor(i int, s driver.Digest, got uint64, off int
 	if s.Field != "" {
 		e.Field, e.Offset = s.Field, s.Offset
 	}
-	width := 8
-	if s.Kind == driver.XXH64 {
-		width = 16
-	}
-	e.Err = fmt.Errorf("%w: the data has %v %0*x, the file records %0*x", tensor.ErrChecksum, s.Kind, width, got, width, s.Want)
+	computed := checksum.Hex(s.Kind, got)
+	recorded := checksum.Hex(s.Kind, s.Want)
+	e.Err = fmt.Errorf("%w: the data has %v %s, the file records %s", tensor.ErrChecksum, s.Kind, computed, recorded)
 	return e
 }
 
