@@ -19,13 +19,13 @@ var byOthers = []string{"Error", "Format", "GoString", "LogValue", "MarshalJSON"
 
 // exempt maps functions and methods without an example to the reason.
 var exempt = map[string]string{
-	"format.Model.Own":              "for the packages of formats",
-	"format.Register":               "for drivers: examples/customformat",
-	"format/remote.Reader.Cancel":   "called by the model",
-	"format/remote.Reader.Parsed":   "called by the model",
-	"format/remote.Reader.Sibling":  "called by the model",
-	"format/signing.Policy.Paths":   "called by package live",
-	"format/signing.Policy.Check":   "called by package format",
+	"format.Model.Own":             "for the packages of formats",
+	"format.Register":              "for drivers: examples/customformat",
+	"format/remote.Reader.Cancel":  "called by the model",
+	"format/remote.Reader.Parsed":  "called by the model",
+	"format/remote.Reader.Sibling": "called by the model",
+	"format/signing.Policy.Paths":  "called by package live",
+	"format/signing.Policy.Check":  "called by package format",
 }
 
 // TestExamples fails for a callable function or method of a stable package that no example shows: an
