@@ -2,6 +2,7 @@ package tensor
 
 import (
 	"fmt"
+	"reflect"
 
 	"github.com/weightmap/weightmap/internal/memory"
 )
@@ -24,47 +25,53 @@ func viewable[T Elem](d DType) bool {
 	return kindOf[T]() == d.kind() && (!ok || own == d)
 }
 
+// typed is a type of elements that stands for one dtype, such as F16.
+type typed interface{ DType() DType }
+
 // ownDType returns the result of T's method DType.
 func ownDType[T Elem]() (d DType, ok bool) {
 	var zero T
-	t, ok := any(zero).(interface{ DType() DType })
+	t, ok := any(zero).(typed)
 	if !ok {
 		return Invalid, false
 	}
 	return t.DType(), true
 }
 
-// kindOf returns the dtype of T's underlying type. A type switch cannot see that, and package
-// reflect is for internal/source alone, so kindOf tests T's arithmetic.
-func kindOf[T Elem]() DType {
-	var zero T
-	one := T(1)
-	size := len(memory.BytesOf([]T{zero}))
-	tiny := one / 100 / 100 / 100 / 100 / 100
-	switch isFloat := one/2 != 0; {
-	case isFloat && size == 4:
-		return Float32
-	case isFloat && one+tiny == one: // 8 bytes whose parts are float32
-		return Complex64
-	case isFloat:
-		return Float64
-	case (zero-1)/2 == 0:
-		return [...]DType{1: Int8, 2: Int16, 4: Int32, 8: Int64}[size]
-	}
-	return [...]DType{1: Uint8, 2: Uint16, 4: Uint32, 8: Uint64}[size]
+// kindOf returns the dtype of T's underlying type, which a type switch cannot see.
+func kindOf[T Elem]() DType { return goKinds[reflect.TypeFor[T]().Kind()] }
+
+var goKinds = [...]DType{
+	reflect.Float64:   Float64,
+	reflect.Float32:   Float32,
+	reflect.Int64:     Int64,
+	reflect.Int32:     Int32,
+	reflect.Int16:     Int16,
+	reflect.Int8:      Int8,
+	reflect.Uint64:    Uint64,
+	reflect.Uint32:    Uint32,
+	reflect.Uint16:    Uint16,
+	reflect.Uint8:     Uint8,
+	reflect.Complex64: Complex64,
 }
 
 // dtypeOf returns the dtype of a slice of T.
 func dtypeOf[T Elem]() (DType, error) {
-	var zero T
 	d, ok := ownDType[T]()
-	if kind := kindOf[T](); !ok && (kind != Uint8 && kind != Uint16 || fmt.Sprintf("%T", zero) == kind.String()) {
-		d = kind
+	if ok && viewable[T](d) {
+		return d, nil
 	}
-	if !viewable[T](d) {
+	var zero T
+	kind := kindOf[T]()
+	isDefined := true
+	switch any(zero).(type) {
+	case uint8, uint16:
+		isDefined = false
+	}
+	if ok || isDefined && (kind == Uint8 || kind == Uint16) {
 		return d, fmt.Errorf("%w: %T fits several dtypes: it needs a method DType", ErrDType, zero)
 	}
-	return d, nil
+	return kind, nil
 }
 
 // floats returns the memory of s as a slice of F if F is T's underlying type.

@@ -2,6 +2,7 @@ package wia
 
 import (
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/opsets"
 )
 
@@ -72,18 +73,9 @@ func (f *File) External(name string) (external bool) {
 	return external
 }
 
-// OperatorSet is a version of an operator set that a graph uses, as in ONNX's
-// opset_import.
-//
-//	type OperatorSet struct {
-//		Domain  string // "ai.onnx" or "" for the operators of ONNX
-//		Version int64
-//	}
-type OperatorSet = opsets.Set
-
 // OperatorSets returns the operator sets in the metadata under "opsets". It
 // returns nil if there are none or the value has another form, and after Close.
-func (f *File) OperatorSets() []OperatorSet {
+func (f *File) OperatorSets() []schema.OperatorSet {
 	meta, _ := f.Metadata() // fails after Close only
 	return opsets.In(meta)
 }

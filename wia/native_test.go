@@ -101,17 +101,17 @@ func TestRecordOfAnother(t *testing.T) {
 // TestOperatorSets reads the versions of ONNX models from the metadata, and values
 // that only look like them.
 func TestOperatorSets(t *testing.T) {
-	none := []OperatorSet(nil)
+	none := []schema.OperatorSet(nil)
 	for _, c := range []struct {
 		text string
-		sets []OperatorSet
+		sets []schema.OperatorSet
 	}{
 		{`{}`, none},
-		{`{"opsets": [{"domain": "ai.onnx", "version": 17}], "ir_version": 8}`, []OperatorSet{{Domain: "ai.onnx", Version: 17}}},
-		{`{"opsets":[ {"version":13,"domain":""} , {"domain":"com.é","version":1} ]}`, []OperatorSet{{Domain: "", Version: 13}, {Domain: "com.é", Version: 1}}},
-		{`{"opsets":[]}`, []OperatorSet{}},
-		{`{"opsets":[{"version":13}],"ir_version":0}`, []OperatorSet{{Domain: "", Version: 13}}},
-		{`{"opsets":[{"domain":"a","version":1,"since":2}]}`, []OperatorSet{{Domain: "a", Version: 1}}},
+		{`{"opsets": [{"domain": "ai.onnx", "version": 17}], "ir_version": 8}`, []schema.OperatorSet{{Domain: "ai.onnx", Version: 17}}},
+		{`{"opsets":[ {"version":13,"domain":""} , {"domain":"com.é","version":1} ]}`, []schema.OperatorSet{{Domain: "", Version: 13}, {Domain: "com.é", Version: 1}}},
+		{`{"opsets":[]}`, []schema.OperatorSet{}},
+		{`{"opsets":[{"version":13}],"ir_version":0}`, []schema.OperatorSet{{Domain: "", Version: 13}}},
+		{`{"opsets":[{"domain":"a","version":1,"since":2}]}`, []schema.OperatorSet{{Domain: "a", Version: 1}}},
 		{`{"opsets":[{"domain":"a"}],"ir_version":"8"}`, none},
 		{`{"opsets":[13],"ir_version":8.5}`, none},
 		{`{"opsets":{"ai.onnx":13},"ir_version":null}`, none},

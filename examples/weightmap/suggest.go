@@ -47,7 +47,7 @@ func split(f *flag.FlagSet, args []string) (l commandLine) {
 		}
 		name, _, inline := strings.Cut(strings.TrimLeft(arg, "-"), "=")
 		option := []string{arg}
-		if b, ok := f.Lookup(name).Value.(interface{ IsBoolFlag() bool }); !inline && !(ok && b.IsBoolFlag()) && len(args) > 0 {
+		if !inline && !cli.IsSwitch(f.Lookup(name)) && len(args) > 0 {
 			option, args = append(option, args[0]), args[1:]
 		}
 		l.options = append(l.options, option)

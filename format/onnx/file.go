@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/opsets"
 	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/tensor"
@@ -40,16 +41,8 @@ func From(m *format.Model) (*File, bool) {
 	return &File{m}, true
 }
 
-// OperatorSet is a set of operators, and its version, that a graph uses.
-//
-//	type OperatorSet struct {
-//		Domain  string // "ai.onnx" or "" for the operators of ONNX
-//		Version int64
-//	}
-type OperatorSet = opsets.Set
-
 // OperatorSets returns the operator sets that the model imports, or nil after Close.
-func (f *File) OperatorSets() []OperatorSet {
+func (f *File) OperatorSets() []schema.OperatorSet {
 	meta, _ := f.Metadata() // fails after Close only
 	return opsets.In(meta)
 }

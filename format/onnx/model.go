@@ -21,7 +21,7 @@ import (
 // model is a ModelProto without its graph.
 type model struct {
 	fields [len(modelKeys)]any // by number: int64, string, or nil
-	opsets []opsets.Set
+	opsets []schema.OperatorSet
 	props  []stringEntry
 }
 
@@ -139,11 +139,11 @@ func (h *header) plan(p *schema.Schema) {
 	}
 	said := h.opsets
 	for _, d := range slices.Sorted(maps.Keys(domains)) {
-		isSaid := slices.ContainsFunc(said, func(o opsets.Set) bool { return o.Domain == d || isOwn(o.Domain) && isOwn(d) })
+		isSaid := slices.ContainsFunc(said, func(o schema.OperatorSet) bool { return o.Domain == d || isOwn(o.Domain) && isOwn(d) })
 		if isSaid || !h.file.mayImport(d) { // what a file does without, its copy does too
 			continue
 		}
-		s := opsets.Set{Domain: d, Version: 1}
+		s := schema.OperatorSet{Domain: d, Version: 1}
 		if isOwn(d) {
 			s.Version = opsets.DefaultVersion
 		}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/onnxgraph"
-	"github.com/weightmap/weightmap/internal/opsets"
 	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
@@ -88,12 +87,12 @@ func (f *parsed) appendShell(out []byte, s *protobuf.Source, i int) ([]byte, err
 
 // original is a schema's Native, updated to match the schema.
 type original struct {
-	model  model                  // by what its metadata were when it was read
-	sets   map[opsets.Set][]byte  // the fields with operator sets; nil without a Native
-	props  map[stringEntry][]byte // and with properties
-	rest   []byte                 // the native fields of the model
-	graph  []byte                 // all but the initializers; nil if the schema has another
-	shells map[string]shell       // by the name in the schema
+	model  model                         // by what its metadata were when it was read
+	sets   map[schema.OperatorSet][]byte // the fields with operator sets; nil without a Native
+	props  map[stringEntry][]byte        // and with properties
+	rest   []byte                        // the native fields of the model
+	graph  []byte                        // all but the initializers; nil if the schema has another
+	shells map[string]shell              // by the name in the schema
 }
 
 // shell holds the fields of an initializer other than its data.
@@ -110,7 +109,7 @@ func originalOf(p *schema.Schema, l *schema.LossList) (*original, error) {
 		return c, nil
 	}
 	s, shells := protobuf.InMemory(n.Raw), map[string]shell{}
-	c.sets, c.props, c.shells = map[opsets.Set][]byte{}, map[stringEntry][]byte{}, map[string]shell{}
+	c.sets, c.props, c.shells = map[schema.OperatorSet][]byte{}, map[stringEntry][]byte{}, map[string]shell{}
 	w := s.Walk(modelMsg, s.All(), 1)
 	for w.Next() {
 		c.model.field(s, &w)
@@ -201,7 +200,7 @@ func (c *original) follow(p *schema.Schema, l *schema.LossList, shells map[strin
 
 // mayImport reports whether a file imports the operators of a domain, or there is no file.
 func (c *original) mayImport(domain string) bool {
-	return c.sets == nil || slices.ContainsFunc(c.model.opsets, func(o opsets.Set) bool { return o.Domain == domain })
+	return c.sets == nil || slices.ContainsFunc(c.model.opsets, func(o schema.OperatorSet) bool { return o.Domain == domain })
 }
 
 // check returns an error for a listed tensor that is not copied from an ONNX file: its bytes have

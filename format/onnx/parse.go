@@ -11,7 +11,6 @@ import (
 	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/external"
 	"github.com/weightmap/weightmap/internal/onnxgraph"
-	"github.com/weightmap/weightmap/internal/opsets"
 	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
@@ -162,7 +161,7 @@ func (m *model) field(s *protobuf.Source, w *protobuf.Walk) {
 			m.fields[w.Num] = string(text)
 		}
 	case 8:
-		var set opsets.Set
+		var set schema.OperatorSet
 		w.Err = s.Read(opsetMsg, w.Field, 2, &protobuf.Into{1: &set.Domain, &set.Version})
 		m.opsets = append(m.opsets, set)
 	case 14:

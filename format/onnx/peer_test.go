@@ -104,7 +104,7 @@ func TestReadsPeer(t *testing.T) {
 			t.Errorf("%v %s", err, diff)
 		}
 		ir, _ := expect.Got(t, f.Metadata).Int64("ir_version")
-		if diff := cmp.Diff([]OperatorSet{{Domain: "", Version: 17}}, f.OperatorSets()); diff != "" || ir != 8 {
+		if diff := cmp.Diff([]schema.OperatorSet{{Domain: "", Version: 17}}, f.OperatorSets()); diff != "" || ir != 8 {
 			t.Error(ir, diff)
 		}
 		g, err := f.Graph()

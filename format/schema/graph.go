@@ -131,3 +131,9 @@ func FixedDims(shape ...int64) []Dim {
 	}
 	return dims
 }
+
+// OperatorSet is a version of the operators of a domain, as a graph of ONNX or WIA imports it.
+type OperatorSet struct {
+	Domain  string `json:"domain"` // "ai.onnx" or "" for the operators of ONNX
+	Version int64  `json:"version"`
+}

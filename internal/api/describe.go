@@ -74,21 +74,10 @@ func describe(p *types.Package) (lines []string) {
 	return lines
 }
 
-// describeType returns a type with its exported fields and methods. An alias in a stable package of a
-// type in an unstable or internal one makes that type's members API of the stable package.
+// describeType returns a type with its exported fields and methods.
 func describeType(o *types.TypeName, local types.Qualifier) (lines []string) {
-	t := types.Unalias(o.Type())
+	t := o.Type()
 	name := types.TypeString(t, local)
-	if o.IsAlias() {
-		lines = append(lines, types.ObjectString(o, local))
-		n, ok := t.(*types.Named)
-		if !ok || n.Obj().Pkg() == nil {
-			return lines
-		}
-		if path, isPublic := public(n.Obj().Pkg().Path()); isPublic && !slices.Contains(unstable, path) {
-			return lines
-		}
-	}
 	s, ok := t.Underlying().(*types.Struct)
 	if !ok {
 		lines = append(lines, "type "+name+" "+types.TypeString(t.Underlying(), local))

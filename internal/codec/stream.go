@@ -16,7 +16,14 @@ type Reader interface {
 	Rest() int
 }
 
-// Writer compresses one stream. One with ResetContentSize gets the size of the content.
+// SizedWriter is a Writer that records the size of the content.
+type SizedWriter interface {
+	Writer
+	// ResetContentSize is Reset for content of a size.
+	ResetContentSize(w io.Writer, size int64)
+}
+
+// Writer compresses one stream.
 type Writer interface {
 	io.WriteCloser
 	Reset(w io.Writer)
@@ -72,7 +79,7 @@ func (s *Stream) NewWriter(w io.Writer, level int, size int64) (io.WriteCloser, 
 			return nil, err
 		}
 	}
-	if sized, ok := z.(interface{ ResetContentSize(w io.Writer, size int64) }); ok {
+	if sized, ok := z.(SizedWriter); ok {
 		sized.ResetContentSize(w, size)
 	} else {
 		z.Reset(w)

@@ -24,6 +24,13 @@ const lowest = 64 << 10
 // page is the smallest page size of any platform. Memory becomes invalid in multiples of it.
 const page = 4096
 
+// Error is what the runtime panics with at a memory fault.
+type Error interface {
+	runtime.Error
+	// Addr returns the address of the fault.
+	Addr() uintptr
+}
+
 // Guard calls fn and returns its error. If fn faults at an address for which holds returns true,
 // Guard returns that address instead; other faults propagate as panics. The address is where the
 // processor stopped, which need not be the first missing byte: a bulk copy may start at its end,
@@ -33,10 +40,7 @@ func Guard(holds func(addr uintptr) bool, fn func() error) (addr uintptr, err er
 	defer func() {
 		debug.SetPanicOnFault(old)
 		if v := recover(); v != nil {
-			e, ok := v.(interface {
-				runtime.Error
-				Addr() uintptr
-			})
+			e, ok := v.(Error)
 			if !ok || e.Addr() < lowest || !holds(e.Addr()) {
 				panic(v)
 			}

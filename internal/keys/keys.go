@@ -131,8 +131,11 @@ func Fingerprint(key crypto.PublicKey) (string, error) {
 	return fmt.Sprintf("%x", sha256.Sum256(der)), nil
 }
 
+// publicKey is what all public keys of package crypto implement.
+type publicKey interface{ Equal(crypto.PublicKey) bool }
+
 // Equal reports whether two public keys are the same.
 func Equal(a, b crypto.PublicKey) bool {
-	k, ok := a.(interface{ Equal(crypto.PublicKey) bool })
+	k, ok := a.(publicKey)
 	return ok && k.Equal(b)
 }

@@ -22,20 +22,14 @@ const (
 	DefaultGraphName = "graph"
 )
 
-// Set is a version of an operator set, as in ONNX's opset_import.
-type Set struct {
-	Domain  string `json:"domain"` // "ai.onnx" or "" for the operators of ONNX
-	Version int64  `json:"version"`
-}
-
 // Parse parses the value of the entry, or returns nil if it has another form. exact reports whether
 // there is nothing else in it.
-func Parse(value any) (sets []Set, exact bool) {
+func Parse(value any) (sets []schema.OperatorSet, exact bool) {
 	raw, ok := value.(json.RawMessage)
 	if !ok {
 		return nil, false
 	}
-	sets, exact = []Set{}, true
+	sets, exact = []schema.OperatorSet{}, true
 	ok = jsonmeta.Elements(raw, func(elem []byte) bool {
 		pairs, err := jsonmeta.Parse(elem, jsonmeta.Options{LoneSurrogates: true})
 		if err != nil || elem[0] != '{' {
@@ -43,7 +37,7 @@ func Parse(value any) (sets []Set, exact bool) {
 		}
 		domain, named := get[string](pairs, "domain")
 		version, ok := get[int64](pairs, "version")
-		sets = append(sets, Set{domain, version})
+		sets = append(sets, schema.OperatorSet{Domain: domain, Version: version})
 		exact = exact && named && len(pairs) == 2
 		return ok
 	})
@@ -61,7 +55,7 @@ func get[T any](pairs schema.Metadata, key string) (T, bool) {
 }
 
 // In returns the operator sets in a model's metadata, or nil.
-func In(m schema.Metadata) []Set {
+func In(m schema.Metadata) []schema.OperatorSet {
 	value, _ := m.Get(Key)
 	sets, _ := Parse(value)
 	return sets
@@ -76,7 +70,7 @@ func IsOwn(e schema.Entry) (own, isDefault bool) {
 		return ok, version == DefaultIRVersion
 	case Key:
 		sets, exact := Parse(e.Value)
-		return exact, len(sets) == 1 && sets[0] == Set{"", DefaultVersion}
+		return exact, len(sets) == 1 && sets[0] == schema.OperatorSet{Version: DefaultVersion}
 	}
 	return false, false
 }

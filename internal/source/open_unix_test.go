@@ -190,3 +190,5 @@ func (a *account) Reserve(n int64) error {
 	a.used += n
 	return nil
 }
+
+func (a *account) Release(n int64) { a.used -= n }

@@ -31,7 +31,13 @@ type Options struct {
 	// Context cancels reading whole files. Nil means context.Background.
 	Context context.Context
 	// Memory, if not nil, limits the memory of a model. It is reserved before a file is read into it.
-	Memory interface{ Reserve(n int64) error }
+	Memory Memory
+}
+
+// Memory counts and limits the memory of a model: driver.Memory.
+type Memory interface {
+	Reserve(n int64) error
+	Release(n int64)
 }
 
 // context returns the Context.

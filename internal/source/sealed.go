@@ -21,10 +21,7 @@ type Sealer struct {
 	// Changed is the error for bytes that differ.
 	Changed error
 	// Memory limits the memory of a model.
-	Memory interface {
-		Reserve(n int64) error
-		Release(n int64)
-	}
+	Memory Memory
 
 	kept [keptPieces]keptPiece
 }

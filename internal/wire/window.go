@@ -47,13 +47,18 @@ func (w *Window) Close() {
 	windows.Put(w)
 }
 
+// Prover is a file that may know which bytes exist without reading them.
+type Prover interface {
+	Prove(end int64) error
+}
+
 // Prove checks that a file has bytes up to end, before memory is allocated for them.
 func Prove(file io.ReaderAt, end int64) error {
 	if end <= 0 {
 		return nil
 	}
-	if p, ok := file.(interface{ Prove(end int64) error }); ok {
-		return p.Prove(end) // may know without reading
+	if p, ok := file.(Prover); ok {
+		return p.Prove(end)
 	}
 	_, err := file.ReadAt(make([]byte, 1), end-1)
 	return err

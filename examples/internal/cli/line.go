@@ -27,7 +27,7 @@ func (t *Tool) Read(args []string, help func(*Tool)) *Line {
 	asked.listed = func(f *flag.FlagSet) {
 		f.VisitAll(func(o *flag.Flag) {
 			value, about := flag.UnquoteUsage(o)
-			if isSwitch(o) {
+			if IsSwitch(o) {
 				value = ""
 			}
 			l.Options = append(l.Options, Option{o.Name, about, value})

@@ -34,7 +34,7 @@ func (t *Tool) Parse(f *flag.FlagSet, args []string, out io.Writer) error {
 		case option == nil:
 			return t.unknown(f, arg, name)
 		case inline:
-		case isSwitch(option):
+		case IsSwitch(option):
 			value = "true"
 		case len(args) == 0:
 			what, _ := flag.UnquoteUsage(option)
@@ -49,9 +49,12 @@ func (t *Tool) Parse(f *flag.FlagSet, args []string, out io.Writer) error {
 	return f.Parse(append([]string{"--"}, others...)) // sets f.Args
 }
 
-// isSwitch reports whether an option has no value.
-func isSwitch(o *flag.Flag) bool {
-	b, ok := o.Value.(interface{ IsBoolFlag() bool })
+// boolFlag is what package flag looks for in the value of an option that needs none.
+type boolFlag interface{ IsBoolFlag() bool }
+
+// IsSwitch reports whether an option has no value.
+func IsSwitch(o *flag.Flag) bool {
+	b, ok := o.Value.(boolFlag)
 	return ok && b.IsBoolFlag()
 }
 
@@ -61,7 +64,7 @@ func reason(o *flag.Flag, err error) string {
 	switch text := err.Error(); {
 	case text != "parse error":
 		return text
-	case isSwitch(o):
+	case IsSwitch(o):
 		return "it is true or false"
 	default:
 		return "it is not a number"

@@ -15,6 +15,7 @@ import (
 
 	"github.com/dsnet/compress/brotli"
 	"github.com/weightmap/weightmap/internal/codec"
+	"github.com/weightmap/weightmap/internal/fault"
 )
 
 // Codec is the codec "brotli". Its window is the largest of RFC 7932 plus the library's own memory.
@@ -66,7 +67,7 @@ func guarded(z io.Reader, p []byte) (n int, err error) {
 			return
 		}
 		bug, ok := v.(runtime.Error)
-		if _, fault := v.(interface{ Addr() uintptr }); fault || !ok {
+		if _, isFault := v.(fault.Error); isFault || !ok {
 			panic(v)
 		}
 		n, err = 0, fmt.Errorf("not decodable: %w", bug)

@@ -69,15 +69,15 @@ type broken struct{ v any }
 
 func (b broken) Read([]byte) (int, error) { panic(b.v) }
 
-// fault is like the runtime's error for a memory fault.
-type fault struct{ runtime.Error }
+// faultError is like the runtime's error for a memory fault.
+type faultError struct{ runtime.Error }
 
-func (fault) Addr() uintptr { return 1 << 20 }
+func (faultError) Addr() uintptr { return 1 << 20 }
 
 // TestPanics checks that only a bug of the library becomes an error.
 func TestPanics(t *testing.T) {
 	bug := &runtime.TypeAssertionError{}
-	for v, want := range map[any]any{bug: nil, fault{bug}: fault{bug}, "not of the runtime": "not of the runtime"} {
+	for v, want := range map[any]any{bug: nil, faultError{bug}: faultError{bug}, "not of the runtime": "not of the runtime"} {
 		func() {
 			defer func() {
 				if got := recover(); got != want {
