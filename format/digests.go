@@ -103,13 +103,6 @@ func (s *signedRange) differs() error {
 	return fmt.Errorf("%w: it is not the file that was signed: bytes %d to %d differ", errDiffers, s.off, s.end)
 }
 
-// hashed is a range of a file that is hashed with several hashes at once.
-type hashed struct {
-	off, end int64
-	news     []func() hash.Hash
-	sums     [][]byte // the results
-}
-
 // hashing says how files are hashed.
 type hashing struct {
 	ctx      context.Context
@@ -119,47 +112,27 @@ type hashing struct {
 }
 
 // hashAll reads ranges of a file, on several goroutines, and sets their sums.
-func (in *hashing) hashAll(r *source.Region, ranges []hashed) error {
+func (in *hashing) hashAll(r *source.Region, ranges []pass.Hashed) error {
 	p := in.progress
 	if p == nil {
 		p = &work.Progress{Report: in.c.options.Progress}
 		for i := range ranges {
-			p.Expect(ranges[i].end - ranges[i].off)
+			p.Expect(ranges[i].End - ranges[i].Offset)
 		}
 	}
 	r.Share()
 	reads := pass.Pass{Context: in.ctx, Fetch: fetchSize(in.c.parse.Memory, workersOf(in.c.options.Workers))}
 	defer reads.Close()
-	return work.Each(in.ctx, len(ranges), in.workers, func(i int) error {
-		h := &ranges[i]
-		hashes := make([]hash.Hash, len(h.news))
-		for k, f := range h.news {
-			hashes[k] = f()
-		}
-		err := reads.Pieces(pass.Range{File: r, Offset: h.off, Size: h.end - h.off, IsPrivate: true}, func(b []byte) error {
-			for _, to := range hashes {
-				to.Write(b)
-			}
-			p.Done(int64(len(b)), r.Path())
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-		for _, from := range hashes {
-			h.sums = append(h.sums, from.Sum(nil))
-		}
-		return nil
-	})
+	return reads.Hash(r, ranges, in.workers, func(n int64) { p.Done(n, r.Path()) })
 }
 
 // compareRanges hashes a sealed file and compares its ranges with their digests.
 func (in *hashing) compareRanges(r *source.Region, ranges []signedRange) error {
-	all := make([]hashed, len(ranges))
+	all := make([]pass.Hashed, len(ranges))
 	for i, s := range ranges {
-		all[i] = hashed{off: s.off, end: s.end}
+		all[i] = pass.Hashed{Offset: s.off, End: s.end}
 		for _, d := range s.digests {
-			all[i].news = append(all[i].news, d.New)
+			all[i].News = append(all[i].News, d.New)
 		}
 	}
 	if err := in.hashAll(r, all); err != nil {
@@ -167,7 +140,7 @@ func (in *hashing) compareRanges(r *source.Region, ranges []signedRange) error {
 	}
 	for i, s := range ranges {
 		for k, d := range s.digests {
-			if !bytes.Equal(all[i].sums[k], d.Sum) {
+			if !bytes.Equal(all[i].Sums[k], d.Sum) {
 				return s.differs()
 			}
 		}
@@ -184,7 +157,7 @@ func (in *hashing) compareAny(r *source.Region, files map[string][]Digest) error
 	}
 	kindOf := func(s *signedRange, d *Digest) kind { return kind{s.off, s.end, string(d.New().Sum(nil))} }
 	place := make(map[kind]int)
-	var all []hashed
+	var all []pass.Hashed
 	var candidates [][]signedRange
 	for _, digests := range files {
 		ranges, err := rangesOf(digests, r.Size())
@@ -199,7 +172,7 @@ func (in *hashing) compareAny(r *source.Region, files map[string][]Digest) error
 				_, ok := place[kindOf(s, d)]
 				if !ok {
 					place[kindOf(s, d)] = len(all)
-					all = append(all, hashed{off: s.off, end: s.end, news: []func() hash.Hash{d.New}})
+					all = append(all, pass.Hashed{Offset: s.off, End: s.end, News: []func() hash.Hash{d.New}})
 				}
 			}
 		}
@@ -212,7 +185,7 @@ func (in *hashing) compareAny(r *source.Region, files map[string][]Digest) error
 			s := &ranges[i]
 			for k := range s.digests {
 				d := &s.digests[k]
-				if !bytes.Equal(all[place[kindOf(s, d)]].sums[0], d.Sum) {
+				if !bytes.Equal(all[place[kindOf(s, d)]].Sums[0], d.Sum) {
 					return false
 				}
 			}
