@@ -86,7 +86,7 @@ func (b *bulk) run(chunks []chunk, off, size int64) (err error) {
 			return err
 		})
 	}
-	return b.m.named(err, t.Tensor)
+	return b.m.explainTensor(err, t.Tensor)
 }
 
 // read reads a chunk from data, its range of the file, or from the file if that is nil.

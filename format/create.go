@@ -133,7 +133,7 @@ func Losses(path string, s *schema.Schema, o *WriteOptions) ([]schema.Loss, erro
 	}
 	c, err := checkWriteOptions(o, d)
 	if err != nil {
-		return nil, wire.Explain(err, driverName(d), path)
+		return nil, wire.Place(err, driverName(d), path, "")
 	}
 	if s == nil {
 		s = &schema.Schema{}
@@ -143,7 +143,7 @@ func Losses(path string, s *schema.Schema, o *WriteOptions) ([]schema.Loss, erro
 	if errors.As(err, &losses) {
 		return losses.Losses, nil
 	}
-	return nil, wire.Explain(err, driverName(d), path)
+	return nil, wire.Place(err, driverName(d), path, "")
 }
 
 // fit returns the schema without the losses that the caller accepts, or a LossError with all others. It returns

@@ -41,7 +41,7 @@ func (m *Model) openDir(name string, isPath bool) (*Model, error) {
 	if is != "" {
 		err = named(err, is, asked, name)
 	}
-	return nil, wire.Explain(err, asked, name)
+	return nil, wire.Place(err, asked, name, "")
 }
 
 // isRepository reports whether a directory is a repository of a Hugging Face cache.
@@ -111,7 +111,7 @@ func (m *Model) openEntry(entries []driver.DirEntry, name string, isPath bool) e
 	c.name = c.door.Path(choice.File)
 	err = checkDriver(c.driver, choice.File, choice.Format)
 	if err != nil {
-		return wire.Explain(err, "", c.name)
+		return wire.Place(err, "", c.name, "")
 	}
 	opened := ""
 	if isPath {

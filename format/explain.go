@@ -1,6 +1,7 @@
 package format
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -9,8 +10,27 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// explain adds format and file to an error that lacks them.
-func (m *Model) explain(err error) error { return wire.Explain(m.asSigned(err), m.desc.Name, m.path) }
+// explain adds format and file to an error that lacks them, and the tensor at its offset.
+func (m *Model) explain(err error) error { return m.locate(err, m.path, "") }
+
+// explainTensor is explain for an error of reading a tensor, or of what name "" leaves open.
+func (m *Model) explainTensor(err error, name string) error {
+	if name == "" {
+		return m.explain(err)
+	}
+	return m.locate(err, m.path, tensorField(name))
+}
+
+// locate adds format, file and field to an error that lacks them. The field is that of the tensor at the offset of the error, if
+// there is one.
+func (m *Model) locate(err error, path, field string) error {
+	err = m.asSigned(err)
+	var e *tensor.Error
+	if errors.As(err, &e) && e.Field == "" && e.Offset >= 0 {
+		field = cmp.Or(m.fieldIn(cmp.Or(e.Path, path), e.Offset), field)
+	}
+	return wire.Place(err, m.desc.Name, path, field)
+}
 
 // asSigned makes a wrong checksum ErrSignature, too, if the model must have a signature inside: that covers the checksums.
 func (m *Model) asSigned(err error) error {
@@ -33,27 +53,6 @@ func (m *Model) about(name string, off int64, err error) *tensor.Error {
 }
 
 func tensorField(name string) string { return fmt.Sprintf("tensor %q", name) }
-
-// named adds a tensor to an error that lacks it: the one at its offset of its file, or else the one with
-// the given name, if any.
-func (m *Model) named(err error, name string) error {
-	err = m.asSigned(err)
-	var e *tensor.Error
-	if err == nil || errors.As(err, &e) && e.Field != "" {
-		return err
-	}
-	c := tensor.Error{Format: m.desc.Name, Path: m.path, Offset: -1, Err: err}
-	if e, ok := err.(*tensor.Error); ok {
-		c = *e
-	}
-	if c.Offset >= 0 {
-		c.Field = m.fieldIn(c.Path, c.Offset)
-	}
-	if c.Field == "" && name != "" {
-		c.Field = tensorField(name)
-	}
-	return &c
-}
 
 // fieldIn names the tensor whose bytes contain an offset of the file at a path, or returns "".
 func (m *Model) fieldIn(path string, off int64) string {

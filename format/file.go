@@ -12,7 +12,6 @@ import (
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/pass"
 	"github.com/weightmap/weightmap/internal/source"
-	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -186,7 +185,7 @@ func (f *file) Load(info *tensor.Info) ([]byte, error) {
 	}
 	return f.copy(i, true, func() ([]byte, error) {
 		b, err := r.Copy(info.Offset, info.Size)
-		return b, f.named(err, info.Name)
+		return b, f.explainTensor(err, info.Name)
 	})
 }
 
@@ -218,15 +217,11 @@ func (f *file) File(info *tensor.Info) (pass.File, int64) {
 
 // Explain implements memory.Owner.
 func (f *file) Explain(info *tensor.Info, err error) error {
-	var e *tensor.Error
-	if err == nil || errors.As(err, &e) {
-		err = wire.Explain(err, f.desc.Name, f.path())
-		if e != nil && e.Field == "" && e.Offset >= 0 {
-			err = f.named(err, info.Name)
-		}
-		return err
+	field := tensorField(info.Name)
+	if err == nil || errors.As(err, new(*tensor.Error)) {
+		return f.locate(err, f.path(), field)
 	}
-	return &tensor.Error{Format: f.desc.Name, Path: f.path(), Field: tensorField(info.Name), Offset: info.Offset, Err: err}
+	return &tensor.Error{Format: f.desc.Name, Path: f.path(), Field: field, Offset: info.Offset, Err: err}
 }
 
 // unlisted owns tensors that are not in the index. Their file is mapped on first

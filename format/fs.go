@@ -32,7 +32,7 @@ func openFS(fsys fs.FS, name string, opts *Options) (*Model, error) {
 	c.options.Dir, c.fs, c.name = "", fsys, name
 	st, err := fs.Stat(fsys, name)
 	if err != nil {
-		return nil, wire.Explain(err, driverName(c.driver), name)
+		return nil, wire.Place(err, driverName(c.driver), name, "")
 	}
 	if st.IsDir() {
 		c.door = inFS(fsys, name, c.options.Root)
@@ -41,7 +41,7 @@ func openFS(fsys fs.FS, name string, opts *Options) (*Model, error) {
 	c.door = inFS(fsys, path.Dir(name), c.options.Root)
 	r, err := c.openNamed()
 	if err != nil {
-		return nil, wire.Explain(err, driverName(c.driver), name)
+		return nil, wire.Place(err, driverName(c.driver), name, "")
 	}
 	return m.finish(r, nil, "")
 }

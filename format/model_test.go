@@ -174,7 +174,7 @@ func TestLoading(t *testing.T) {
 	}
 	group.Wait()
 	_, err := m.At(2).Bytes()
-	wantToyError(t, "the first load of b", err, errMine, "")
+	wantToyError(t, "the first load of b", err, errMine, `tensor "b"`)
 	if got := bytesOf(t, m, "b"); got != "[2 2 2]" {
 		t.Errorf("the second load of b: %v", got)
 	}

@@ -132,7 +132,7 @@ func openStable(open func() (*Model, error)) (m *Model, err error) {
 func openPath(path string, opts *Options) (*Model, error) {
 	m, err := newModel(opts)
 	if err != nil {
-		return nil, wire.Explain(err, "", path)
+		return nil, wire.Place(err, "", path, "")
 	}
 	err = m.file.Open(path, m.files())
 	if isDir(path, err) {
@@ -165,7 +165,7 @@ func (m *Model) finish(r *source.Region, err error, path string) (*Model, error)
 	}
 	d := m.opening.driver
 	if err != nil {
-		return nil, wire.Explain(err, driverName(d), name)
+		return nil, wire.Place(err, driverName(d), name, "")
 	}
 	size := r.Size()
 	err = m.openRegion(r, &m.opening)

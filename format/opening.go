@@ -47,7 +47,7 @@ func (c *config) sourceOptions() source.Options {
 func (m *Model) openRegion(r *source.Region, c *config) error {
 	err := c.authenticate(r)
 	if err != nil {
-		return wire.Explain(err, c.driver.Describe().Name, c.path)
+		return wire.Place(err, c.driver.Describe().Name, c.path, "")
 	}
 	m.init(r, c)
 	m.source = input{m.main, &m.spaces.own}
@@ -68,7 +68,7 @@ func (m *Model) openTree(c *config) error {
 	}
 	err := c.authenticate(nil)
 	if err != nil {
-		return wire.Explain(err, c.driver.Describe().Name, c.path)
+		return wire.Place(err, c.driver.Describe().Name, c.path, "")
 	}
 	r := source.FromBytes(nil)
 	r.SetOrigin("", c.name)

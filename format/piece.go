@@ -96,7 +96,7 @@ func (s *streaming) plan(requests []Request) ([]*streamedRequest, error) {
 		}
 		t := &streamedRequest{checkedRequest: checked, index: k}
 		if err := t.selectRuns(m); err != nil {
-			return nil, m.named(err, q.Tensor)
+			return nil, m.explainTensor(err, q.Tensor)
 		}
 		for _, b := range s.ring {
 			if int64(len(b)) < t.unit.bytes {
@@ -187,7 +187,7 @@ func (s *streaming) run(list []*streamedRequest) error {
 			if err := s.readSection(list[:n]); err != nil {
 				return err
 			}
-		} else if err := s.m.named(s.readTensor(list[0]), list[0].Tensor); err != nil {
+		} else if err := s.m.explainTensor(s.readTensor(list[0]), list[0].Tensor); err != nil {
 			return err
 		}
 		list = list[n:]
@@ -298,7 +298,7 @@ func (s *streaming) readSection(list []*streamedRequest) error {
 	section := s.m.parsed.Section
 	for _, t := range list {
 		if err := s.ready(t); err != nil {
-			return s.m.named(err, t.Tensor)
+			return s.m.explainTensor(err, t.Tensor)
 		}
 	}
 	for len(list) > 0 {
@@ -320,7 +320,7 @@ func (s *streaming) readSection(list []*streamedRequest) error {
 			err = w.ended(end)
 		}
 		if err != nil {
-			return s.m.named(err, w.name())
+			return s.m.explainTensor(err, w.name())
 		}
 		list = later
 	}

@@ -51,7 +51,7 @@ func (m *Model) checkRequest(q *Request) (*checkedRequest, error) {
 	if err == nil {
 		err = t.resolve(m)
 	}
-	return t, m.named(err, q.Tensor)
+	return t, m.explainTensor(err, q.Tensor)
 }
 
 func (t *checkedRequest) resolve(m *Model) (err error) {

@@ -82,7 +82,7 @@ func (s *spaces) openAll(ctx context.Context) error {
 		}
 		if f.state == present {
 			if _, err := f.openContext(ctx); err != nil {
-				return wire.Explain(err, s.m.desc.Name, f.path())
+				return wire.Place(err, s.m.desc.Name, f.path(), "")
 			}
 		}
 	}
@@ -101,7 +101,7 @@ func (s *spaces) readAll() error {
 			continue
 		}
 		if err != nil {
-			return wire.Explain(err, s.m.desc.Name, f.path())
+			return wire.Place(err, s.m.desc.Name, f.path(), "")
 		}
 	}
 	return nil

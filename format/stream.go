@@ -27,7 +27,7 @@ func (f *file) Stream(ctx context.Context, info *tensor.Info, w io.Writer) error
 	}
 	defer f.Leave()
 	err := f.guard(func() error { return f.parsed.Stream(i, &canceledWriter{ctx, w}) })
-	return f.named(f.explain(err), info.Name)
+	return f.explainTensor(err, info.Name)
 }
 
 // Section implements memory.Streamer.
@@ -50,7 +50,7 @@ func (f *file) StreamSection(ctx context.Context, info *tensor.Info, w io.Writer
 	}
 	defer f.Leave()
 	err := f.guard(func() error { return f.parsed.Section.StreamSection(&canceledWriter{ctx, w}) })
-	return f.named(f.explain(err), info.Name)
+	return f.explainTensor(err, info.Name)
 }
 
 // canceledWriter is a writer that fails when its context is canceled.

@@ -54,7 +54,7 @@ func (in *input) Compare(s *driver.Sum, b []byte, off int64) (form int, err erro
 	}
 	form, err = checksum.CompareMemory(b, off, s)
 	if err != nil {
-		return 0, wire.InFile(err, in.f.path())
+		return 0, wire.Place(err, "", in.f.path(), "")
 	}
 	return form, nil
 }
@@ -93,7 +93,7 @@ func (v *verification) compareSum(s *driver.Sum) (form int, err error) {
 	v.m.sums.Add(1)
 	form, err = checksum.Compare(v, s)
 	if err != nil {
-		err = wire.InFile(v.m.ofData(err, s), v.m.spaces.files[blamed(s)].path())
+		err = wire.Place(v.m.ofData(err, s), "", v.m.spaces.files[blamed(s)].path(), "")
 	}
 	return form, err
 }

@@ -189,15 +189,7 @@ func (t *trusted) admit(ctx context.Context, name string, r *source.Region) erro
 	if !isCompared {
 		err = t.compare(&hashing{ctx: ctx, c: t.c, workers: t.c.options.Workers}, name, r)
 	}
-	return inFile(err, r)
-}
-
-// inFile adds the path of r to an error that has none.
-func inFile(err error, r *source.Region) error {
-	if err == nil || errors.As(err, new(*tensor.Error)) {
-		return err
-	}
-	return &tensor.Error{Path: r.Path(), Offset: -1, Err: err}
+	return wire.Place(err, "", r.Path(), "")
 }
 
 // ahead is a file that was compared before it is opened for use.

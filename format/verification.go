@@ -24,7 +24,7 @@ func (m *Model) verify(ctx context.Context, o *VerifyOptions) (*Coverage, error)
 	v := newVerification(m, ctx, o)
 	defer v.pass.Close()
 	if err := m.Guard(v.run); err != nil {
-		return nil, m.named(m.explain(err), "")
+		return nil, m.explain(err)
 	}
 	if v.isWhole() {
 		m.touch.pending.Store(false)

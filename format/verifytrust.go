@@ -29,7 +29,7 @@ func (v *verification) authenticate() error {
 	for _, f := range list {
 		err := in.compareOpen(f.region, f.digests, t.required)
 		if err != nil {
-			return inFile(err, f.region)
+			return wire.Place(err, "", f.region.Path(), "")
 		}
 	}
 	if t.key == nil {
@@ -66,7 +66,7 @@ func (v *verification) requiredFiles(t *trusted) ([]requiredFile, error) {
 		}
 		r, err := f.open()
 		if err != nil {
-			return nil, wire.Explain(err, v.m.desc.Name, f.path())
+			return nil, wire.Place(err, v.m.desc.Name, f.path(), "")
 		}
 		v.Expect(r.Size())
 		list = append(list, requiredFile{r, t.digests(name)})

@@ -55,7 +55,7 @@ type Writer struct {
 func newWriter(d driver.Driver, path string, out io.Writer, s *schema.Schema, o *WriteOptions) (*Writer, error) {
 	c, err := checkWriteOptions(o, d)
 	if err != nil {
-		return nil, wire.Explain(err, driverName(d), path)
+		return nil, wire.Place(err, driverName(d), path, "")
 	}
 	w := &Writer{driver: d, path: path, o: c, lay: layoutOptions(c, path), format: driverName(d)}
 	w.progress.Report = c.Progress
@@ -417,7 +417,7 @@ func (w *Writer) refusal() error {
 	return &tensor.Error{Format: w.format, Path: w.path, Offset: -1, Err: fmt.Errorf("%w: %w", tensor.ErrAborted, w.over)}
 }
 
-func (w *Writer) explain(err error) error { return wire.Explain(err, w.format, w.path) }
+func (w *Writer) explain(err error) error { return wire.Place(err, w.format, w.path, "") }
 
 // planError returns an error about a tensor of the schema.
 func (w *Writer) planError(name string, err error) error {

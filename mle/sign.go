@@ -35,7 +35,7 @@ type SignOptions struct {
 func Sign(path string, key ed25519.PrivateKey, o *SignOptions) error {
 	o = cmp.Or(o, new(SignOptions))
 	own := &driver.LayoutOptions{Context: cmp.Or(o.Context, context.Background()), Time: o.Time}
-	return wire.InFile(signFile(path, cmp.Or(o.To, path), key, own), path)
+	return wire.Place(signFile(path, cmp.Or(o.To, path), key, own), "", path, "")
 }
 
 func signFile(path, to string, key ed25519.PrivateKey, o *driver.LayoutOptions) error {

@@ -63,7 +63,7 @@ func (fileFormat) ParseDir(dir driver.Dir, x *driver.Index, o *driver.ParseOptio
 			err = p.add(file, p.head[:n], size, space)
 		}
 		if err != nil {
-			return nil, wire.InFile(err, filepath.Join(dir.Path(), file))
+			return nil, wire.Place(err, "", filepath.Join(dir.Path(), file), "")
 		}
 	}
 	return &driver.Parsed{Own: fileFormat{}, Notes: note(others)}, nil

@@ -426,7 +426,7 @@ func (j *job) refuse() error {
 	}
 	for _, l := range lossesIn(err) {
 		if l.Kind == schema.LossGraph && !j.accept(l) {
-			return wire.InFile(err, j.path)
+			return wire.Place(err, "", j.path, "")
 		}
 	}
 	j.to.Graph = nil

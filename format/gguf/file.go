@@ -51,5 +51,5 @@ func (f *File) Typed() (m schema.Metadata, err error) {
 		}
 		return err
 	})
-	return m, wire.Explain(err, formatName, f.Path())
+	return m, wire.Place(err, formatName, f.Path(), "")
 }

@@ -135,7 +135,7 @@ func (f *parsed) addPart(dir driver.Dir, name string, i int) error {
 			}
 		}
 	}
-	return wire.InFile(err, src.Path())
+	return wire.Place(err, "", src.Path(), "")
 }
 
 // checkTotal compares the number of tensors of all parts with what the first says.

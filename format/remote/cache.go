@@ -134,14 +134,14 @@ func openHub(ctx context.Context, address string, o *Options) (*format.Model, er
 		return c.offline(ctx, "the Hub cannot be reached", err, o)
 	}
 	if err != nil {
-		return nil, wire.Explain(err, "", h.String())
+		return nil, wire.Place(err, "", h.String(), "")
 	}
 	file := h.file
 	if file == "" {
 		file, err = list.choose(o)
 	}
 	if err != nil {
-		return nil, wire.Explain(err, "", h.String())
+		return nil, wire.Place(err, "", h.String(), "")
 	}
 	m, err := c.open(ctx, list.commit, file, "", o)
 	if isMissing(err) {
@@ -169,8 +169,8 @@ func (c *cached) offline(ctx context.Context, why string, failed error, o *Optio
 		err = opening
 	}
 	if !isMissing(err) {
-		return nil, wire.Explain(err, "", c.h.String())
+		return nil, wire.Place(err, "", c.h.String(), "")
 	}
 	err = fmt.Errorf("%w: %s, and the cache does not have it: %w; download it with hf download %s", failed, why, err, c.h.repo)
-	return nil, wire.Explain(err, "", c.h.String())
+	return nil, wire.Place(err, "", c.h.String(), "")
 }

@@ -94,7 +94,7 @@ func newHubReader(ctx context.Context, address string, o *Options) (*Reader, err
 		return nil, err
 	}
 	if isOffline() {
-		return nil, wire.Explain(fmt.Errorf("%w: HF_HUB_OFFLINE is set", ErrUnavailable), "", address)
+		return nil, wire.Place(fmt.Errorf("%w: HF_HUB_OFFLINE is set", ErrUnavailable), "", address, "")
 	}
 	return h.read(ctx, nil, o)
 }
@@ -109,7 +109,7 @@ func (h *hub) read(ctx context.Context, list *listing, o *Options) (r *Reader, e
 		file, err = list.choose(o)
 	}
 	if err != nil {
-		return nil, wire.Explain(err, "", h.String())
+		return nil, wire.Place(err, "", h.String(), "")
 	}
 	h.file = file
 	if list != nil {

@@ -106,7 +106,7 @@ func newReader(ctx, life context.Context, object Object, c Options, turns chan s
 	n, err := r.fetch(ctx, first, 0)
 	if err != nil {
 		r.Cancel()
-		return nil, wire.Explain(err, "", r.path())
+		return nil, wire.Place(err, "", r.path(), "")
 	}
 	r.pieces = []piece{{0, first[:n]}}
 	return r, nil
@@ -197,7 +197,7 @@ func (r *Reader) ReadAtContext(ctx context.Context, p []byte, off int64) (int, e
 		err = r.split(ctx, p[n:], off+int64(n), r.o.Part)
 	}
 	if err != nil {
-		return n, wire.Explain(err, "", r.path())
+		return n, wire.Place(err, "", r.path(), "")
 	}
 	return len(p), eof
 }

@@ -66,7 +66,7 @@ func Read(path string) (*Bundle, error) {
 func parseAt(b []byte, path string) (*Bundle, error) {
 	p, err := Parse(b)
 	if err != nil {
-		return nil, wire.Explain(err, "", path)
+		return nil, wire.Place(err, "", path, "")
 	}
 	p.Path = path
 	return p, nil

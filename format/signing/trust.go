@@ -121,7 +121,7 @@ func ReadTrust(path string) (*Trust, error) {
 		return nil, err
 	}
 	t, err := ParseTrust(text)
-	return t, wire.Explain(err, "", path)
+	return t, wire.Place(err, "", path, "")
 }
 
 // hashOf returns the hash that goes with a public key.

@@ -75,11 +75,11 @@ func (p *Bundle) verified(ctx context.Context, t *Trust) (*Report, error) {
 	t = cmp.Or(t, &Trust{})
 	who, err := p.authenticate(ctx, t)
 	if err != nil {
-		return nil, wire.Explain(err, "", p.Path)
+		return nil, wire.Place(err, "", p.Path, "")
 	}
 	s, err := parseStatement(p.payload)
 	if err != nil {
-		return nil, wire.Explain(err, "", p.Path)
+		return nil, wire.Place(err, "", p.Path, "")
 	}
 	r := &Report{Method: p.method, Signer: who, Name: s.name, Digest: hex.EncodeToString(s.root[:]), said: s}
 	if len(p.chain) > 0 {

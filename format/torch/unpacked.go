@@ -82,7 +82,7 @@ func (r *reading) parseFolder() error {
 
 // inFile adds the path of a file of the folder to an error that has none.
 func (r *reading) inFile(name string, err error) error {
-	return wire.InFile(err, r.pathOf(name))
+	return wire.Place(err, "", r.pathOf(name), "")
 }
 
 // pathOf returns the path of a file of the folder.
@@ -157,7 +157,7 @@ func (r *reading) openStore(m *pickle.Machine, ref pickle.Ref, key string) (int,
 		return 0, m.Errorf(ref, format.ErrCorrupt, "a tensor is in the file %.300s, which is missing%.0w", r.pathOf(name), err)
 	}
 	if err != nil {
-		return 0, wire.Explain(err, "", r.pathOf(name))
+		return 0, wire.Place(err, "", r.pathOf(name), "")
 	}
 	if err := r.o.Memory.Reserve(storeBytes); err != nil {
 		return 0, m.Errorf(ref, format.ErrLimit, "storages: %w", err)

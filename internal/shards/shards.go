@@ -235,7 +235,7 @@ func (m *Model) open(dir driver.Dir, shard Shard, y *driver.Index, o *driver.Par
 	if full := y.Err(); full != nil {
 		return nil, wire.Error(m.Format, "tensors", 0, full)
 	}
-	return meta, wire.InFile(err, src.Path())
+	return meta, wire.Place(err, "", src.Path(), "")
 }
 
 // Merge combines the metadata of several files: the first value of a key counts. differ is the number

@@ -6,9 +6,7 @@
 package wire
 
 import (
-	"cmp"
 	"encoding/binary"
-	"errors"
 	"fmt"
 
 	"github.com/weightmap/weightmap/internal/memory"
@@ -77,52 +75,6 @@ func (c *Cursor) Failf(field string, offset int64, sentinel error, format string
 		c.stop(Errorf(c.format, field, offset, sentinel, format, args...))
 	}
 	return c.err
-}
-
-// Error returns a tensor.Error for a field at a file offset (-1 for none).
-func Error(format, field string, offset int64, err error) error {
-	return &tensor.Error{Format: format, Field: field, Offset: offset, Err: err}
-}
-
-// Errorf is Error with a sentinel and a text, as in "checksum mismatch: ...". A %w in
-// the text wraps a cause.
-func Errorf(format, field string, offset int64, sentinel error, text string, args ...any) error {
-	return Error(format, field, offset, fmt.Errorf("%w: %w", sentinel, fmt.Errorf(text, args...)))
-}
-
-// Refuse is the error for a field of a schema that cannot be written. It wraps plan.ErrSchema and what a
-// %w in the text wraps.
-func Refuse(format, field, text string, args ...any) error {
-	return Error(format, field, -1, fmt.Errorf("%w: %w", tensor.ErrSchema, fmt.Errorf(text, args...)))
-}
-
-// InFile adds the path to an error about a file that has none.
-func InFile(err error, path string) error {
-	if !errors.As(err, new(*tensor.Error)) {
-		return err
-	}
-	return Explain(err, "", path)
-}
-
-// Explain adds format and path to an error that lacks them. It modifies a copy, since errors
-// may be shared by several goroutines.
-func Explain(err error, format, path string) error {
-	if err == nil {
-		return nil
-	}
-	var e *tensor.Error
-	if !errors.As(err, &e) {
-		return &tensor.Error{Format: format, Path: path, Offset: -1, Err: err}
-	}
-	if (e.Format != "" || format == "") && (e.Path != "" || path == "") {
-		return err
-	}
-	c := *e
-	c.Format, c.Path = cmp.Or(c.Format, format), cmp.Or(c.Path, path)
-	if err != error(e) {
-		c.Err = err // the error that wraps e has more text, including e's
-	}
-	return &c
 }
 
 // Bytes returns the next n bytes, which alias the buffer. Any n is safe: it fails

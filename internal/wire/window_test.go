@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/internal/expect"
-	"github.com/weightmap/weightmap/tensor"
 )
 
 // recording is a file whose structure is recorded.
@@ -83,17 +82,6 @@ func TestWindowRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect.Equal(t, []int64{10, 20, 0, leastPiece}, f.recorded)
-}
-
-// TestInFile names the file in an error that names none.
-func TestInFile(t *testing.T) {
-	err := InFile(Error("mag", "x", 8, tensor.ErrCorrupt), "a.mag")
-	if got := InFile(err, "b.mag").Error(); got != "mag: a.mag: at 0x8: x: corrupt" {
-		t.Error(got)
-	}
-	if got := InFile(tensor.ErrClosed, "a.mag"); got != tensor.ErrClosed {
-		t.Error(got)
-	}
 }
 
 // prefetched is a file that notes what is read ahead of it, and what is read that was not.

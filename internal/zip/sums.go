@@ -66,7 +66,7 @@ func (e *Entry) declare(name, field string, at int64, m *driver.Memory) driver.S
 	if e.Sum != e.LocalSum {
 		s.By = driver.CRC32.String()
 		s.Check = func(driver.Verification) error {
-			return wire.InFile(wire.Error("", field, at, e.differ()), e.Src.Path())
+			return wire.Place(wire.Error("", field, at, e.differ()), "", e.Src.Path(), "")
 		}
 		return s
 	}

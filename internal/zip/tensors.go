@@ -140,7 +140,7 @@ func (t *Tensors) located(i int, err error) error {
 		return err
 	}
 	s := &t.Stores[t.Places[i].Store]
-	return wire.InFile(wire.Error("", t.field(i), t.offset(i), err), s.Src.Path())
+	return wire.Place(wire.Error("", t.field(i), t.offset(i), err), "", s.Src.Path(), "")
 }
 
 func (t *Tensors) field(i int) string { return fmt.Sprintf("tensor %q", t.Index.Name(i)) }
