@@ -57,8 +57,8 @@ func formatFor(path string, o *WriteOptions) (driver.Driver, error) {
 }
 
 // Save writes a model with these tensors to path: views from tensor.Of, or of open models. The file appears whole or not at
-// all, as with Create. The schema has the names, shapes and dtypes of the views, and may have metadata and a graph; if it is
-// nil, the views say which tensors there are. ctx takes the place of WriteOptions.Context.
+// all, as with Create. The schema may have metadata and a graph. If it has no tensors, or is nil, the views say which there
+// are; otherwise it lists those of all views. ctx takes the place of WriteOptions.Context.
 func Save(ctx context.Context, path string, s *schema.Schema, views []tensor.View, o *WriteOptions) error {
 	s, err := schemaOf(s, views)
 	if err != nil {
@@ -94,7 +94,7 @@ func (o *WriteOptions) with(ctx context.Context) *WriteOptions {
 	return &c
 }
 
-// schemaOf returns s or, if it is nil, the schema of the views.
+// schemaOf returns s with the tensors of the views, unless it has tensors.
 func schemaOf(s *schema.Schema, views []tensor.View) (*schema.Schema, error) {
 	for _, v := range views {
 		_, err := v.ReadAt(nil, 0) // of a view that came with an error, or is closed
@@ -102,14 +102,17 @@ func schemaOf(s *schema.Schema, views []tensor.View) (*schema.Schema, error) {
 			return nil, err
 		}
 	}
-	if s != nil {
+	if s != nil && len(s.Tensors) > 0 {
 		return s, nil
 	}
-	s = &schema.Schema{}
-	for _, v := range views {
-		s.Tensors = append(s.Tensors, v.Info())
+	c := schema.Schema{}
+	if s != nil {
+		c = *s
 	}
-	return s, nil
+	for _, v := range views {
+		c.Tensors = append(c.Tensors, v.Info())
+	}
+	return &c, nil
 }
 
 // save writes the views and closes w.

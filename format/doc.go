@@ -1,7 +1,7 @@
 // Package format opens, verifies and writes model files of any format.
 //
 // Open detects the format of a file by its content and returns a Model, whose tensors are views
-// (package tensor) of the mapped file. Create writes a file from a Schema through a Writer; Save does so in one call.
+// (package tensor) of the mapped file. Create writes a file from a schema.Schema through a Writer; Save does so in one call.
 //
 // A format registers itself when its package is imported, as image decoders do:
 //
@@ -29,9 +29,9 @@
 // # Copies
 //
 // Model.Schema returns the schema of an open model: metadata, tensors, quantization, graph. A format that cannot
-// hold all of a schema refuses it with a LossError, which lists what would be lost.
+// hold all of a schema refuses it with a schema.LossError, which lists what would be lost.
 // WriteOptions.AcceptLoss names losses to accept, by kind or one by one. What only one format can
-// hold (Schema.Native) is kept by copies within that format.
+// hold (schema.Schema.Native) is kept by copies within that format.
 //
 // # Lifetime
 //

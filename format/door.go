@@ -2,14 +2,17 @@ package format
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
+	"path"
 	"slices"
 	"sync"
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/disk"
 	"github.com/weightmap/weightmap/internal/source"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 // door is where the files of a model come from: a directory, a file system, or the siblings of a reader.
@@ -194,6 +197,10 @@ func (siblings) Settle() {}
 func (siblings) Close() {}
 
 func (s siblings) open(name string) (*handle, error) {
+	name = path.Clean(name)
+	if !isFileName(name) {
+		return nil, fmt.Errorf("%w: %.200q leads out of the directory of the model", tensor.ErrCorrupt, name)
+	}
 	r, size, err := s(name)
 	if err != nil {
 		return nil, err

@@ -178,6 +178,31 @@ func ExampleSave() {
 	// "fc.weight" float32 [2, 2]
 }
 
+// A checkpoint: tensors with metadata.
+func ExampleSave_metadata() {
+	path := examplePath()
+	defer os.RemoveAll(filepath.Dir(path))
+	s := &schema.Schema{Metadata: schema.Metadata{{Key: "step", Value: int64(1200)}, {Key: "loss", Value: 0.25}}}
+	err := format.Save(context.Background(), path, s, layers(), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	m, err := format.Open(path, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer m.Close()
+	meta, err := m.Metadata()
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(meta.Int64("step"))
+	fmt.Println(meta.Float64("loss"))
+	// Output:
+	// 1200 <nil>
+	// 0.25 <nil>
+}
+
 // The same to any io.Writer, such as the answer to a request. Without a name of a file the options have the format.
 func ExampleWrite() {
 	var out bytes.Buffer

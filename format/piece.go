@@ -20,7 +20,7 @@ type Piece struct {
 	Last    bool   // the request has no further piece
 }
 
-// Stream reads tensors and slices of tensors and calls f with one piece after the other, such as to copy them to a device.
+// Stream reads tensors and slices of tensors, or all tensors if requests is nil, and calls f with one piece after the other, such as to copy them to a device.
 // Requests come in the order of their tensors in the file, compressed ones first, and the pieces of a request one after the
 // other, from its first byte to its last. A request without bytes, as for a tensor of shape [0], has one piece with Last and
 // no Data.
@@ -29,7 +29,7 @@ type Piece struct {
 // room for an element, or for a block of an Encoding. Behind a reader each is filled by one read, so give it megabytes.
 // Without a ring Stream uses one buffer of a few megabytes. It takes no more memory for tensors that are stored as they are,
 // and decompresses others piece by piece where their format can. The bytes are little-endian, as View.ReadInto returns them.
-// The requests have neither Bytes nor Floats.
+// The requests have neither Bytes nor Floats. Without requests, Piece.Request is the index of the tensor (Model.At).
 //
 // Stream calls f on the goroutine of its caller. f must not close the model. An error of f ends Stream, which returns it as
 // it is.
@@ -83,6 +83,11 @@ type streamedRequest struct {
 // plan checks the requests and the ring, and sorts the requests.
 func (s *streaming) plan(requests []Request) ([]*streamedRequest, error) {
 	m := s.m
+	if requests == nil {
+		for i := range m.index.Len() {
+			requests = append(requests, Request{Tensor: m.index.Name(i)})
+		}
+	}
 	var list []*streamedRequest
 	total, unit := int64(0), int64(1)
 	for k := range requests {

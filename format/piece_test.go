@@ -219,7 +219,8 @@ func TestStreamPieces(t *testing.T) {
 		ring     []int
 		want     []string
 	}{
-		{"no requests", nil, []int{5}, nil},
+		{"no requests", []Request{}, []int{5}, nil},
+		{"all tensors", nil, []int{4}, []string{"0 0 0123 false", "0 4 4567 true", "1 0  true", "2 0 89ab false", "2 4 cdef true"}},
 		{"whole elements", all("pairs"), []int{5}, []string{"0 0 0123 false", "0 4 4567 true"}},
 		{"a ring", all("pairs"), []int{2, 5}, []string{"0 0 01 false", "0 2 2345 false", "0 6 67 true"}},
 		{"the order of the file", all("blocks", "none", "pairs"), []int{8}, []string{"2 0 01234567 true", "1 0  true", "0 0 89abcdef true"}},

@@ -15,8 +15,10 @@ import (
 // SiblingOpener is an io.ReaderAt that opens other files of its model, such as shards and external data. It is used unless
 // Options.Dir is set.
 type SiblingOpener interface {
-	// Sibling opens the file of that name next to the model, with its size. The error wraps fs.ErrNotExist if there is none.
-	// The reader may implement the interfaces of this package, too.
+	// Sibling opens the file of that name next to the model, with its size. The name is a clean path with slashes that
+	// does not lead out of the model's directory. The error wraps fs.ErrNotExist if there is no such file. The reader may
+	// implement the interfaces of this package, too. The model closes no reader: release what it holds in Cancel
+	// (NotifiedReader), after which nothing is read, or after Model.Close.
 	Sibling(name string) (r io.ReaderAt, size int64, err error)
 }
 

@@ -21,8 +21,9 @@ func (w *Writer) Order() iter.Seq[string] {
 }
 
 // Size returns the size in bytes of the file being written, as soon as the Writer was made: a program that uploads
-// it can tell the size before the first byte. It reports false if the size depends on the data, because of compression, for
-// example, and for a model in several files.
+// it can tell the size before the first byte. If it is known, nothing is written before the first tensor. It reports false if the
+// size depends on the data, because of compression, for example, for a model in several files, and for MLE and WIA, which
+// lay out a file as they write it.
 func (w *Writer) Size() (n int64, ok bool) {
 	l := w.layout
 	if l == nil || l.Encode != nil || l.Files != nil || l.External != nil {

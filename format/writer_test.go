@@ -190,6 +190,7 @@ func TestSave(t *testing.T) {
 		{"by its ending", "m.fake", t.Context(), nil, []tensor.View{a, b}, nil, nil},
 		{"by its format", "m.bin", t.Context(), nil, []tensor.View{a, b}, fake, nil},
 		{"with a schema", "m.fake", t.Context(), fakePlan(), []tensor.View{b, a}, nil, nil},
+		{"a schema without tensors", "m.fake", t.Context(), &schema.Schema{}, []tensor.View{a, b}, nil, nil},
 		{"a schema without one", "m.fake", t.Context(), named, []tensor.View{b}, nil, ErrSchema},
 		{"unknown", "m.bin", t.Context(), nil, []tensor.View{a, b}, nil, ErrUnknownFormat},
 		{"twice the same name", "m.fake", t.Context(), nil, []tensor.View{a, a}, nil, ErrSchema},

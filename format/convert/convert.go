@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/cespare/xxhash/v2"
@@ -39,8 +40,8 @@ func File(ctx context.Context, in, out string, o *Options) (*Report, error) {
 // another, is ErrSchema, since that model would be broken. So is a model that is a part of another (Model.Part), unless
 // AcceptLoss has "part".
 //
-// If Model fails, it writes nothing, except after ErrNotDurable and when Verify finds a difference:
-// then the target stays. Errors wrap format.LossError, the errors of reading and writing,
+// If Model fails, it writes nothing, except after ErrNotDurable and when Verify fails or is canceled:
+// then the target stays. Errors wrap schema.LossError, the errors of reading and writing,
 // ErrQuantization for numbers that cannot be quantized, ErrUnsupported for numbers that a narrower
 // dtype would make infinite, ErrSignature for a signature that the key in the source did not make, ErrChecksum from
 // Verify, or the context's error.
@@ -169,7 +170,7 @@ type item struct {
 // for. With Lossy it then accepts the remaining losses one by one, so that each is reported.
 func (j *job) create() (*format.Writer, error) {
 	opts := j.target
-	opts.AcceptLoss = slices.Clone(opts.AcceptLoss)
+	opts.AcceptLoss = j.accepted()
 	opts.Progress = j.progress
 	lost := map[schema.Loss]bool{} // also with KeepNames
 	items := j.byName()
@@ -199,6 +200,30 @@ func (j *job) create() (*format.Writer, error) {
 		}
 		j.report.Losses = append(j.report.Losses, refused...)
 	}
+}
+
+// accepted returns the losses to accept: those of Write, but for the parameters of tensors that this conversion quantizes. The
+// integers would mean nothing.
+func (j *job) accepted() []string {
+	const one = string(schema.LossQuantization) + ":"
+	items := j.byName()
+	var list []string
+	for _, s := range j.target.AcceptLoss {
+		name, isOne := strings.CutPrefix(s, one)
+		it := items[name]
+		switch {
+		case s == string(schema.LossQuantization):
+			for _, it := range j.items {
+				if it.z == nil {
+					list = append(list, one+it.to.Name)
+				}
+			}
+		case isOne && it != nil && it.z != nil:
+		default:
+			list = append(list, s)
+		}
+	}
+	return list
 }
 
 // open starts the target.

@@ -274,8 +274,10 @@ func TestQuantizeInVain(t *testing.T) {
 		if list == nil || list[0].Item() != "quantization:w" {
 			t.Errorf("%s: %v", to, list)
 		}
-		o.Write = &format.WriteOptions{AcceptLoss: []string{"quantization:w"}} // by name it may
-		converted(t, in, to, o)
+		for _, accept := range []string{"quantization", "quantization:w"} { // the integers mean nothing without their scales
+			o.Write = &format.WriteOptions{AcceptLoss: []string{accept}}
+			refused(t, in, to, o, format.ErrSchema)
+		}
 	}
 }
 
@@ -521,6 +523,7 @@ func TestOptions(t *testing.T) {
 	in := model(t, "mag", schema.Schema{}, vector("w", 1))
 	refused(t, in, "bin", nil, format.ErrUnknownFormat)
 	refused(t, in, "mag", &convert.Options{DType: tensor.Int8}, format.ErrOption)
+	refused(t, in, "mag", &convert.Options{QuantizeOnly: func(tensor.Info) bool { return true }}, format.ErrOption)
 	refused(t, in, "mag", &convert.Options{Read: &format.Options{MaxMemory: 1}}, format.ErrLimit)
 	expect.Refused(t, os.ErrNotExist)(convert.File(t.Context(), filepath.Join(t.TempDir(), "none.mag"), "out.mag", nil))
 	var closed format.Model

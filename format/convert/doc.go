@@ -131,5 +131,6 @@
 // WIA with encryption, hold the data to compress or encrypt in memory.
 //
 // As with format.Create, the target appears when it is complete. A model can therefore be converted
-// onto its own file, and an error or cancellation leaves the old file untouched.
+// onto its own file, and an error or cancellation leaves the old file untouched. Only Options.Verify runs when the new file
+// is in place.
 package convert

@@ -21,9 +21,11 @@ type Options struct {
 	// Lossy leaves out what the target cannot represent and the model does not need, and reports it in
 	// Report.Losses. Numbers too large for their new dtype become infinite. A tensor whose dtype the
 	// target lacks gets a dtype that holds its values (float16 becomes float32; int64 becomes int32 if
-	// all values fit). A scalar gets the shape [1] if the target has no scalars. Without Lossy all of
+	// all values fit); a bool is no number, and is refused: Keep leaves it out. A scalar gets the shape [1] if the target has no
+	// scalars. Without Lossy all of
 	// these are refused. Losing the quantization parameters of tensors that Quantize chose is always
-	// refused, and so is a source that is a part of a model (Model.Part), unless AcceptLoss has "part".
+	// refused, since the integers mean nothing without them. A source that is a part of a model (Model.Part) is
+	// refused unless AcceptLoss has "part".
 	Lossy bool
 	// Keep chooses the tensors to convert; nil means all. A graph that uses other tensors is lost.
 	Keep func(tensor.Info) bool
@@ -45,13 +47,17 @@ type Options struct {
 	// does not use, by name (running_mean, running_var, norm, bn, ln, bias). With PerChannel,
 	// OutputAxis stands for the axis of a tensor's outputs. See Quantized.
 	Quantize func(tensor.Info) *tensor.QuantizeOptions
-	// QuantizeOnly, if not nil, chooses the tensors instead, of any rank and role.
+	// QuantizeOnly, if not nil, chooses the tensors instead, of any rank and role. Quantize still says how: without
+	// it, QuantizeOnly is ErrOption.
 	QuantizeOnly func(tensor.Info) bool
 	// Verify reads the target after it is in place and compares the XXH64 of every tensor with the
 	// written data. A difference is ErrChecksum. Tensors whose names the target replaced are matched
-	// by content.
+	// by content. Write.Progress starts again for that. The old file is gone by then: to keep it until the new one is
+	// verified, convert to another name, with Write.Format set, and rename that.
 	Verify bool
-	// DryRun checks everything that can be checked before tensors are written, and writes nothing.
+	// DryRun checks everything that can be checked before tensors are written, and writes nothing. To show what would be
+	// lost, set Lossy too and print Report.Losses: a LossError without Lossy also lists dtypes that Lossy converts. Report.Quantized
+	// stays empty, as quality is measured while tensors are written.
 	DryRun bool
 }
 
@@ -71,7 +77,7 @@ type Report struct {
 	// Kept are names and quantization parameters that the target has no field for but stores
 	// elsewhere: its readers see other names, and converting back restores the originals.
 	Kept []schema.Loss
-	// Quantized lists the tensors that were quantized to integers or blocks, in the order of the plan.
+	// Quantized lists the tensors that were quantized to integers or blocks, in the order of the target.
 	Quantized []Stats
 	// Stayed lists the tensors that were not quantized, and why.
 	Stayed []Stayed
@@ -102,6 +108,10 @@ func newJob(ctx context.Context, path string, o *Options) (*job, error) {
 	if !slices.Contains(takes, j.o.DType) {
 		err := fmt.Errorf("%w: %v is no floating-point type to convert to", format.ErrOption, j.o.DType)
 		return nil, &tensor.Error{Field: "DType", Offset: -1, Err: err}
+	}
+	if j.o.QuantizeOnly != nil && j.o.Quantize == nil {
+		err := fmt.Errorf("%w: Quantize does not say how", format.ErrOption)
+		return nil, &tensor.Error{Field: "QuantizeOnly", Offset: -1, Err: err}
 	}
 	if j.o.Write != nil {
 		j.target = *j.o.Write

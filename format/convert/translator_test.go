@@ -171,6 +171,20 @@ func TestVerify(t *testing.T) {
 	}
 }
 
+// TestVerifyProgress: verifying is reported, after writing.
+func TestVerifyProgress(t *testing.T) {
+	v, err := tensor.FromBytes("w", tensor.Float32, tensor.Shape{4}, make([]byte, 16))
+	expect.OK(t, err)
+	in := filepath.Join(t.TempDir(), "in.safetensors")
+	expect.OK(t, format.Save(t.Context(), in, nil, []tensor.View{v}, nil))
+	var got []string
+	report := func(done, total int64, name string) { got = append(got, fmt.Sprint(done, total, name)) }
+	o := &Options{Verify: true, Write: &format.WriteOptions{Progress: report}}
+	_, err = File(t.Context(), in, filepath.Join(t.TempDir(), "out.mag"), o)
+	expect.OK(t, err)
+	expect.Equal(t, []string{"16 16 w", "16 16 w"}, got)
+}
+
 // TestRandomGraphs: graphs that make no sense are translated or refused, never a panic, and what is translated
 // has no loose ends.
 func TestRandomGraphs(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/lowbit"
 	"github.com/weightmap/weightmap/internal/readonce"
+	"github.com/weightmap/weightmap/internal/work"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -27,6 +28,10 @@ func (j *job) verify() error {
 	if m.Len() != len(j.items) {
 		return located(m, "", fmt.Errorf("%w: %d tensors, %d were written", format.ErrCorrupt, m.Len(), len(j.items)))
 	}
+	progress := work.Progress{Report: j.target.Progress}
+	for _, v := range m.Tensors() {
+		progress.Expect(v.Size())
+	}
 	missing := j.byName()
 	renamed := make(map[string]int) // contents of tensors whose names the target replaced
 	for name, v := range m.Tensors() {
@@ -41,6 +46,7 @@ func (j *job) verify() error {
 			return named(m, name, fmt.Errorf("%w: it holds %s, %s was written", format.ErrChecksum, got, it.content()))
 		}
 		delete(missing, name)
+		progress.Done(v.Size(), name)
 	}
 	for _, it := range j.items {
 		if missing[it.to.Name] == nil {

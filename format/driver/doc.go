@@ -41,7 +41,7 @@
 // # Writing
 //
 // A format that can be written implements Writer. If all offsets follow from the
-// plan, Layout returns them, and the engine streams, spools, orders and patches.
+// schema, Layout returns them, and the engine streams, spools, orders and patches.
 // If offsets depend on data (compression, signatures), Layout returns a Layout with
 // Encode, which writes to a Target.
 //

@@ -231,10 +231,8 @@ func (x *Index) Len() int { return len(x.records) }
 
 // Name returns the name of tensor i.
 //
-// Inlining it would add 2 kB to each program.
-//
 //go:noinline
-func (x *Index) Name(i int) string {
+func (x *Index) Name(i int) string { // inlined, it would add 2 kB to each program
 	name := x.nameBytes(i)
 	if x.scratch != nil {
 		return string(name)

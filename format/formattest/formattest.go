@@ -1,5 +1,5 @@
 // Package formattest implements conformance tests for file formats, similar to
-// testing/fstest: given a driver, sample plans and sample files, Run checks the
+// testing/fstest: given a driver, sample schemas and sample files, Run checks the
 // properties that every format must have, including formats of other modules.
 // This package may change in any minor release.
 //
@@ -9,7 +9,7 @@
 //		formattest.Run(t, formattest.Config{
 //			Format: Format{},
 //			Samples: []formattest.Sample{
-//				{Name: "small", Schema: plan, Structural: covered},
+//				{Name: "small", Schema: s, Structural: covered},
 //			},
 //			Files: []formattest.File{
 //				{Name: "name twice", Bytes: twice, Want: format.ErrCorrupt},
@@ -54,7 +54,7 @@
 //   - DiskErrors: if any write or the reader of a tensor fails, the writer fails, and the old
 //     file remains.
 //
-// Size, for the plans of Config.Scale:
+// Size, for the schemas of Config.Scale:
 //
 //   - Allocations: the number of allocations of an open does not depend on the number of tensors.
 //   - LazyReader: behind a reader, opening reads only the structure; tensors are read on demand.
@@ -90,12 +90,12 @@ type Config struct {
 	Files []File
 	// Exempt maps properties that the format cannot have to the reason.
 	Exempt map[string]string
-	// Neutral is applied to both plans before the schema written is compared with the schema read. It
+	// Neutral is applied to both schemas before the schema written is compared with the schema read. It
 	// removes what the format adds or cannot store. It receives its own copy of the schema, but must
 	// copy the slices and maps it changes. Nil changes nothing.
 	Neutral func(*schema.Schema) *schema.Schema
 	// Reorders says that the writer chooses the order of tensors, so file order may differ from
-	// plan order.
+	// that of the schema.
 	Reorders bool
 	// NamesFromPath says that a file holds one tensor, named after the file.
 	NamesFromPath bool

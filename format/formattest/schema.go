@@ -19,7 +19,7 @@ type SchemaOptions struct {
 }
 
 // RandomSchema returns a schema of tensors with random shapes of up to 4 dims, without metadata and graph. The
-// same state of r gives the same schema.
+// same state of r, which is of package math/rand/v2, gives the same schema.
 func RandomSchema(r *rand.Rand, o SchemaOptions) *schema.Schema {
 	if o.DTypes == nil {
 		for d := tensor.Invalid + 1; d.Valid(); d++ {

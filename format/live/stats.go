@@ -56,8 +56,8 @@ type Stats struct {
 	// Overwritten reports whether files of the current generation were changed in place.
 	Overwritten bool `json:"overwritten"`
 
-	// Looks counts the looks at the path, Loads the generations that became current, Failures the models that were
-	// refused, and Overwrites how often Overwritten became true.
+	// Looks counts the looks at the path, Loads the generations that became current, Failures how often one was
+	// refused, retries included (Options.Notify reports each failure once), and Overwrites how often Overwritten became true.
 	Looks      uint64 `json:"looks"`
 	Loads      uint64 `json:"loads"`
 	Failures   uint64 `json:"failures"`

@@ -99,7 +99,7 @@
 // "weightmap.types" names their keys and types, {"epoch":"int64"}: format.Model.Schema gives them their types again.
 //
 // The format has no quantization parameters. In its own domain it
-// has only its own operators, unless the metadata names operator sets. For other plans the
+// has only its own operators, unless the metadata names operator sets. For other schemas the
 // writer returns an error that lists the losses; see format.WriteOptions.AcceptLoss.
 //
 // # Verification

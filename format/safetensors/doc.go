@@ -72,7 +72,8 @@
 // itself be an index. The model's metadata combines that of the index, without total_size and
 // total_parameters, and of the shards; the first value of a key counts. Other keys of the
 // index are ignored. If the index is opened without a path, the shards are looked up in
-// format.Options.Dir. If it is opened through an io.ReaderAt, the shards are still mapped.
+// format.Options.Dir. They are mapped then,
+// even if the index is opened through an io.ReaderAt; a format.SiblingOpener opens them itself.
 //
 // Without an index, format.Open of a directory opens all shards of a model if they are there by their names
 // (X-00001-of-00002.safetensors). Then a tensor may be in one shard only, and the model has the metadata of the shards.

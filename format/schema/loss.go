@@ -2,9 +2,11 @@ package schema
 
 import (
 	"fmt"
-	"github.com/weightmap/weightmap/tensor"
 	"slices"
 	"strings"
+
+	"github.com/weightmap/weightmap/internal/oneline"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 // LossKind says what part of a schema a format cannot hold.
@@ -54,6 +56,9 @@ func (l Loss) Item() string {
 	}
 	return string(l.Kind) + ":" + l.Name
 }
+
+// String returns the item and the reason, on one line.
+func (l Loss) String() string { return oneline.Text(l.Item()) + ": " + oneline.Text(l.Why) }
 
 // field returns the Field of an Error about the loss.
 func (l Loss) field() string {

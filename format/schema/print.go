@@ -152,3 +152,9 @@ func (s Signature) GoString() string { return s.String() }
 
 // LogValue implements slog.LogValuer like String.
 func (s Signature) LogValue() slog.Value { return slog.StringValue(s.String()) }
+
+// GoString implements fmt.GoStringer like String.
+func (l Loss) GoString() string { return l.String() }
+
+// LogValue implements slog.LogValuer like String.
+func (l Loss) LogValue() slog.Value { return slog.StringValue(l.String()) }

@@ -1,6 +1,5 @@
-// Package plan describes what a model file holds, in whatever format: tensors, metadata, a graph, and
-// what only one format can store. Programs use these types by their names in package format; the code of
-// a format takes them from here.
+// Package schema describes what a model file holds, in whatever format: tensors, metadata, a graph, and
+// what only one format can store.
 //
 // A reader returns metadata and graph, and a writer gets them in a Schema. A LossList collects the parts of
 // a schema that a format cannot hold.

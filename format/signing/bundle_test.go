@@ -3,6 +3,8 @@ package signing
 import (
 	"bytes"
 	"context"
+	"crypto"
+	"crypto/ed25519"
 	"crypto/elliptic"
 	"encoding/base64"
 	"errors"
@@ -63,6 +65,14 @@ func TestVerify(t *testing.T) {
 			}
 			unverified(t, "another key", format.ErrSignature, test.plain.make(t), dir, trusting(newKey(t, elliptic.P256())), nil)
 			unverified(t, "no key", format.ErrSignature, test.plain.make(t), dir, &Trust{}, nil)
+			for name, key := range map[string]crypto.PublicKey{
+				"a key by value": newKey(t, elliptic.P256()).PublicKey, "a private key": newKey(t, elliptic.P256()),
+				"Ed25519": ed25519.PublicKey(make([]byte, 32)), "a nil key": nil, "a string": "key",
+			} {
+				trust := trusting(newKey(t, elliptic.P256()))
+				trust.Keys = append(trust.Keys, key)
+				unverified(t, name, format.ErrKey, test.plain.make(t), dir, trust, nil)
+			}
 			unverified(t, "nil", format.ErrSignature, test.plain.make(t), dir, nil, nil)
 		})
 	}

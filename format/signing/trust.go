@@ -26,7 +26,7 @@ import (
 // bundle of the method certificate valid.
 type Trust struct {
 	// Keys are the trusted public keys for the method key: *ecdsa.PublicKey of P-256, P-384 or
-	// P-521.
+	// P-521. Another key is ErrKey.
 	Keys []crypto.PublicKey
 	// Roots are the trusted root certificates for the method certificate.
 	Roots *x509.CertPool
@@ -157,6 +157,12 @@ func (p *Bundle) authenticate(ctx context.Context, t *Trust) (who string, err er
 
 // checkKey verifies a bundle of the method key and returns the fingerprint of the key. No key is that of a zero Bundle.
 func (p *Bundle) checkKey(t *Trust) (string, error) {
+	for i, key := range t.Keys {
+		_, err := hashOf(key)
+		if err != nil {
+			return "", fail(fmt.Sprintf("Trust.Keys[%d]", i), tensor.ErrKey, "%w", err)
+		}
+	}
 	i := slices.IndexFunc(t.Keys, p.names)
 	if i < 0 {
 		return "", fail("verificationMaterial.publicKey", tensor.ErrSignature, "it is signed with another key, %s", p.Signer())

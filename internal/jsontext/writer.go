@@ -90,7 +90,7 @@ func (w *Writer) Float(v float64, bits int) {
 	abs := math.Abs(v)
 	switch {
 	case (math.IsNaN(v) || math.IsInf(v, 0)) && w.Finite:
-		w.Fail(fmt.Errorf("%w: %v has no JSON form", tensor.ErrCorrupt, v))
+		w.Fail(fmt.Errorf("%w: %v has no JSON form", tensor.ErrUnsupported, v))
 		return
 	case math.IsNaN(v) || math.IsInf(v, 0):
 		w.Text(strconv.FormatFloat(v, 'g', -1, 64))

@@ -18,7 +18,7 @@ import (
 
 // ErrNotRegular is returned for directories, pipes, sockets and devices, whose
 // bytes cannot be mapped.
-var ErrNotRegular = errors.New("not a regular file")
+var ErrNotRegular = fmt.Errorf("not a regular file%.0w", tensor.ErrUnsupported)
 
 // Open maps the regular file at path, for a zero Region. It rejects anything else, and never blocks, even
 // if another process replaces the file meanwhile: see openName. Errors wrap those of
