@@ -178,7 +178,7 @@ func TestVerifyProgress(t *testing.T) {
 	in := filepath.Join(t.TempDir(), "in.safetensors")
 	expect.OK(t, format.Save(t.Context(), in, nil, []tensor.View{v}, nil))
 	var got []string
-	report := func(done, total int64, name string) { got = append(got, fmt.Sprint(done, total, name)) }
+	report := func(done, total int64, name string) { got = append(got, fmt.Sprintf("%d %d %s", done, total, name)) }
 	o := &Options{Verify: true, Write: &format.WriteOptions{Progress: report}}
 	_, err = File(t.Context(), in, filepath.Join(t.TempDir(), "out.mag"), o)
 	expect.OK(t, err)
