@@ -30,8 +30,10 @@ type sumForm struct {
 var sumForms = [...]sumForm{
 	{false, driver.CRC32C, ""}, // the reference
 	{false, driver.CRC32, "checksum is CRC-32 (IEEE) from byte 12, not the reference's CRC-32C"},
-	{true, driver.CRC32, "checksum is CRC-32 (IEEE) of header and records, not the reference's CRC-32C from byte 12"},
-	{true, driver.CRC32C, "checksum is CRC-32C of header and records, not the reference's from byte 12"},
+	{true, driver.CRC32,
+		"checksum is CRC-32 (IEEE) of header and records, not the reference's CRC-32C from byte 12"},
+	{true, driver.CRC32C,
+		"checksum is CRC-32C of header and records, not the reference's from byte 12"},
 }
 
 // form returns the form that a writer uses.
@@ -59,7 +61,8 @@ func (c *container) sum(f *sumForm, b []byte) uint32 {
 	return update(sum, b[c.checksumAt+checksumSize:len(b)-c.uncovered])
 }
 
-// sums is the declared checksum with the memory of all its forms, so that opening a file does not allocate for it.
+// sums is the declared checksum with the memory of all its forms, so that opening a file does not
+// allocate for it.
 type sums struct {
 	from12, whole driver.Sum
 	accept        [2][2]driver.Digest
@@ -78,14 +81,17 @@ func formOf(n int) *sumForm {
 // declare sets the checksum of a structural part of size bytes, in the forms that files may have.
 func (s *sums) declare(c *container, size int64, stored uint32) {
 	for i := range sumForms {
-		s.accept[i/2][i%2] = driver.Digest{Kind: sumForms[i].kind, Want: uint64(stored), Field: "checksum", Offset: c.checksumAt}
+		s.accept[i/2][i%2] = driver.Digest{Kind: sumForms[i].kind, Want: uint64(stored),
+			Field: "checksum", Offset: c.checksumAt}
 	}
-	from, end := c.checksumAt+checksumSize, size-int64(c.uncovered)
+	from := c.checksumAt + checksumSize
+	end := size - int64(c.uncovered)
 	s.ranges = [2]driver.Range{{Offset: from, Size: end - from}, {Size: end}}
 	s.zeroed[0] = driver.Range{Offset: c.checksumAt, Size: checksumSize}
 	s.from12 = driver.Sum{Name: c.covered, Accept: s.accept[0][:1], Ranges: s.ranges[:1]}
 	if c.sums > 1 {
-		s.whole = driver.Sum{Name: c.covered, Accept: s.accept[1][:], Ranges: s.ranges[1:], Zeroed: s.zeroed[:]}
+		s.whole = driver.Sum{Name: c.covered, Accept: s.accept[1][:], Ranges: s.ranges[1:],
+			Zeroed: s.zeroed[:]}
 		s.from12.Accept = s.accept[0][:]
 		s.from12.Or = &s.whole
 	}

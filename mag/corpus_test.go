@@ -20,7 +20,7 @@ func TestCorpus(t *testing.T) {
 	for _, c := range malformedSnapshot {
 		s.Cases = append(s.Cases, corpus.Case{Name: "snapshot " + c.name, Bytes: snapWith(c.mutate), Err: c.err, Field: c.field, Offset: c.offset})
 	}
-	s.Cases = append(s.Cases, corpus.Case{Name: "snapshot cut to 30 bytes", Bytes: snapWith(func(*snapFile) {})[:30], Err: format.ErrTruncated, Field: "string pool", Offset: 32})
+	s.Cases = append(s.Cases, corpus.Case{Name: "snapshot cut to 30 bytes", Bytes: snapWith(func(*snapFile) {})[:30], Err: format.ErrTruncated, Field: "tensor_count", Offset: 28})
 	whole := v1With(func(*v1File) {})
 	for _, c := range []struct {
 		size   int

@@ -8,7 +8,7 @@
 //
 // # Version 1
 //
-// A header, the metadata records, the tensor records, and the data:
+// A header, which is followed by the metadata records, the tensor records and the data:
 //
 //	offset size field
 //	 0      4   magic         "MAG!" (4D 41 47 21)
@@ -28,7 +28,9 @@
 //
 // A tensor record:
 //
-//	 0      4   aux           byte 0: dtype, byte 1: rank, 1 to 255; bytes 2 and 3: 0
+//	 0      1   dtype
+//	 1      1   rank          1 to 255
+//	 2      2   aux           0
 //	 4      8   numel         the product of the dims, below 2^63
 //	12      8   offset        file offset of the data
 //	20   8*rank shape         outermost dim first, none of them 0
@@ -91,23 +93,30 @@
 //	20      4   aux               ignored
 //	24      4   metadata_map_len  0
 //	28      4   tensor_count
-//	32      4   "SRP!"            the string pool
-//	36      4   count             at most 65534
-//	40      -   offsets           count+1 of 32 bits: 0, then the end of each string
-//	 -      -   strings           one after the other, at most 128 MiB
-//	 -      4   "MDT!"            metadata: always empty
-//	 -      4   "DSC!"            tensor_count descriptors
-//	 -      4   "BUF!"            the data, to the end of the file
+//	32      4   string pool       "SRP!"
+//
+// The string pool behind its marker:
+//
+//	0      4   count             at most 65534
+//	4      -   offsets           count+1 of 32 bits: 0, then the end of each string
+//	-      -   strings           one after the other, at most 128 MiB
+//
+// The other sections:
+//
+//   - 4   "MDT!"            metadata: always empty
+//   - 4   "DSC!"            tensor_count descriptors
+//   - 4   "BUF!"            the data, to the end of the file
 //
 // A descriptor:
 //
 //	 0      1   rank              0 to 16; 0 means one element
 //	 1      1   dtype
-//	 2      2   aux0, aux1        ignored
+//	 2      1   aux0              ignored
+//	 3      1   aux1              ignored
 //	 4      4   key_id            index of the name in the pool, used once
 //	 8      8   numel             the product of the dims, 1 to 2^63-1
 //	16      8   offset            from the first byte after "BUF!"
-//	24   8*rank dims              outermost first, none of them 0
+//	24   8*rank shape             outermost first, none of them 0
 //
 // The dtype codes are 0 float32, 1 float16, 2 bfloat16, 3 bool, 4 uint8, 5 int8, 6
 // uint16, 7 int16, 8 uint32, 9 int32, 10 uint64, 11 int64.

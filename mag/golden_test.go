@@ -14,6 +14,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/corpus"
 	"github.com/weightmap/weightmap/internal/expect"
+	"github.com/weightmap/weightmap/internal/wire"
 )
 
 // The files below are built field by field from the description of the layout,
@@ -239,4 +240,42 @@ func TestGolden(t *testing.T) {
 			t.Errorf("%s (-golden +writer):\n%s", c.name, diff)
 		}
 	}
+}
+
+// TestDocumentedLayout: what reads a record reads the fields of its table in doc.go.
+func TestDocumentedLayout(t *testing.T) {
+	v1 := goldenV1()
+	p := parserOf(v1.bytes())
+	p.r.Text("magic", magic, format.ErrMagic)
+	p.r.U32("version")
+	_, entries := p.headerV1()
+	corpus.Documented(t, "A header, which is followed by the metadata records, the tensor records and the data", "", &p.r)
+	for range p.r.Records("", entries, 1) {
+		p.entry()
+		corpus.Documented(t, "A metadata record", "metadata ", &p.r)
+	}
+	p.r.Begin()
+	p.recordV1()
+	corpus.Documented(t, "A tensor record", "tensor ", &p.r)
+
+	snap := goldenSnapshot()
+	p = parserOf(snap.bytes())
+	p.r.Text("magic", magic, format.ErrMagic)
+	p.r.U32("version")
+	p.headerSnapshot()
+	corpus.Documented(t, "A header is followed by four sections, each with a marker", "", &p.r)
+	p.r.Begin()
+	s := p.readPool()
+	corpus.Documented(t, "The string pool behind its marker", "string pool ", &p.r)
+	p.r.Begin()
+	p.marker(markerMetadata)
+	p.marker(markerDescriptors)
+	p.r.Begin()
+	p.recordSnapshot(&s)
+	corpus.Documented(t, "A descriptor", "tensor ", &p.r)
+}
+
+// parserOf returns a parser of a file in memory.
+func parserOf(file []byte) *parser {
+	return &parser{r: wire.NewRecord(formatName, file, 0), f: &parsed{}}
 }

@@ -15,7 +15,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Losses implements driver.Writer: it lists the parts of a schema that the selected container cannot hold.
+// Losses implements driver.Writer: it lists the parts of a schema that the selected container
+// cannot hold.
 func (d fileFormat) Losses(p *schema.Schema, o *driver.LayoutOptions, l *schema.LossList) error {
 	if d.Checksum > CRC32 {
 		return wire.Refuse(formatName, "checksum", "%w: no form %d", format.ErrUnsupported, d.Checksum)
@@ -27,24 +28,33 @@ func (d fileFormat) Losses(p *schema.Schema, o *driver.LayoutOptions, l *schema.
 	} else {
 		d.metadataLosses(p, l)
 	}
-	c, known, name := &containerV1, dtypesV1[:firstGap], "MAG without extended dtypes"
+	known := dtypesV1[:firstGap]
+	name := "MAG without extended dtypes"
+	minRank := 1
+	mostRank := maxRank
 	switch {
 	case d.Snapshot:
-		c, known, name = &containerSnapshot, dtypesSnapshot[:snapDTypes], "the snapshot container"
+		known = dtypesSnapshot[:snapDTypes]
+		name = "the snapshot container"
+		minRank = 0
+		mostRank = snapMaxRank
 	case o.Extended:
-		known, name = append(slices.Clone(known), dtypesV1[firstExtended:endExtended]...), "MAG"
+		known = append(slices.Clone(known), dtypesV1[firstExtended:endExtended]...)
+		name = "MAG"
 	}
 	l.DTypes(p, name, known)
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
+		rank := len(t.Shape)
 		var err error
-		switch rank := len(t.Shape); {
-		case rank < c.minRank:
+		switch {
+		case rank < minRank:
 			err = fmt.Errorf("%w: rank 0, the least is 1: use shape [1]", format.ErrUnsupported)
-		case rank > c.maxRank:
-			err = fmt.Errorf("%w: rank %d, the most is %d", format.ErrUnsupported, rank, c.maxRank)
+		case rank > mostRank:
+			err = fmt.Errorf("%w: rank %d, the most is %d", format.ErrUnsupported, rank, mostRank)
 		case t.Size == 0:
-			err = fmt.Errorf("%w: shape %v has no elements, which the format cannot express", format.ErrUnsupported, t.Shape)
+			err = fmt.Errorf("%w: shape %v has no elements, which the format cannot express",
+				format.ErrUnsupported, t.Shape)
 		}
 		if err != nil {
 			l.Fixed(schema.LossShape, t.Name, err)
@@ -61,7 +71,8 @@ func (d fileFormat) metadataLosses(p *schema.Schema, l *schema.LossList) {
 	}
 	digests := make(map[string]bool, len(p.Tensors))
 	for i := range p.Tensors {
-		if name := p.Tensors[i].Name; hasDigest(name) {
+		name := p.Tensors[i].Name
+		if hasDigest(name) {
 			digests[digestPrefix+name] = true
 		}
 	}
@@ -70,13 +81,16 @@ func (d fileFormat) metadataLosses(p *schema.Schema, l *schema.LossList) {
 
 func (d fileFormat) checkEntry(m schema.Entry, isDigest bool) error {
 	kind, _, ok := payload(m.Value)
-	switch err := tensor.CheckName(m.Key); {
+	err := tensor.CheckName(m.Key)
+	switch {
 	case err != nil:
 		return fmt.Errorf("%w as a metadata key", err)
 	case len(m.Key) > maxKey:
-		return fmt.Errorf("%w: the key has %d bytes, at most %d are possible", format.ErrLimit, len(m.Key), maxKey)
+		return fmt.Errorf("%w: the key has %d bytes, at most %d are possible", format.ErrLimit,
+			len(m.Key), maxKey)
 	case !ok:
-		return fmt.Errorf("%w: a %s; MAG has int64 and float64", format.ErrUnsupported, schema.TypeName(m.Value))
+		return fmt.Errorf("%w: a %s; MAG has int64 and float64", format.ErrUnsupported,
+			schema.TypeName(m.Value))
 	case isDigest && kind == metadataInt64:
 		return fmt.Errorf("%w: it would be read as the digest of a tensor", format.ErrUnsupported)
 	case isDigest && !d.NoDigests:
@@ -95,7 +109,8 @@ func payload(v any) (kind uint32, bits uint64, ok bool) {
 	case float64:
 		return metadataFloat64, math.Float64bits(v), true
 	case json.Number:
-		if n, err := strconv.ParseInt(string(v), 10, 64); err == nil {
+		n, err := strconv.ParseInt(string(v), 10, 64)
+		if err == nil {
 			return metadataInt64, uint64(n), strconv.FormatInt(n, 10) == string(v)
 		}
 		x, exact := jsonmeta.Float(string(v))

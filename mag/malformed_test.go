@@ -76,7 +76,7 @@ var malformedV1 = []bad[v1File]{
 	{"tensor dtype 4", func(f *v1File) { f.tensors[0].aux[0] = 4 }, format.ErrUnsupported, "tensor dtype", recX},
 	{"tensor dtype 25", func(f *v1File) { f.tensors[0].aux[0] = 25 }, format.ErrUnsupported, "tensor dtype", recX},
 	{"tensor rank 0", func(f *v1File) { f.tensors[1].aux[1], f.tensors[1].shape, f.tensors[1].numel = 0, nil, 1 }, format.ErrCorrupt, "tensor rank", recY + 1},
-	{"tensor reserved byte 2", func(f *v1File) { f.tensors[1].aux[2] = 1 }, format.ErrCorrupt, "tensor aux", recY},
+	{"tensor reserved byte 2", func(f *v1File) { f.tensors[1].aux[2] = 1 }, format.ErrCorrupt, "tensor aux", recY + 2},
 	{"tensor numel too large", func(f *v1File) { f.tensors[0].numel = 7 }, format.ErrCorrupt, "tensor numel", recX + 4},
 	{"tensor dim 0", func(f *v1File) { f.tensors[0].shape[1], f.tensors[0].numel = 0, 0 }, format.ErrCorrupt, "tensor shape", recX + 28},
 	{"tensor dim 2^63", func(f *v1File) { f.tensors[0].shape = []uint64{1, 1 << 63} }, format.ErrCorrupt, "tensor shape", recX + 28},
@@ -131,14 +131,14 @@ var malformedSnapshot = []bad[snapFile]{
 	{"fewer tensors", func(f *snapFile) { f.numTensors = ptr(1) }, format.ErrCorrupt, "marker BUF!", descX},
 	{"too many strings", func(f *snapFile) { f.numStrings = ptr(65535) }, format.ErrCorrupt, "string pool count", 36},
 	{"pool too large", func(f *snapFile) { f.offsets = []uint32{0, 1, 6, 128<<20 + 1} }, format.ErrCorrupt, "string pool offsets", poolOffsets + 12},
-	{"pool larger than the file", func(f *snapFile) { f.offsets = []uint32{0, 1, 6, 128 << 20} }, format.ErrTruncated, "string pool", poolBlob},
+	{"pool larger than the file", func(f *snapFile) { f.offsets = []uint32{0, 1, 6, 128 << 20} }, format.ErrTruncated, "string pool strings", poolBlob},
 	{"pool begins later", func(f *snapFile) { f.offsets = []uint32{1, 2, 6, 7} }, format.ErrCorrupt, "string pool offsets", poolOffsets},
 	{"pool descends", func(f *snapFile) { f.offsets = []uint32{0, 6, 1, 7} }, format.ErrCorrupt, "string pool offsets", poolOffsets + 8},
-	{"empty string", func(f *snapFile) { f.offsets = []uint32{0, 1, 1, 7} }, format.ErrCorrupt, "string pool", poolBlob + 1},
-	{"string not UTF-8", func(f *snapFile) { f.pool[1] = "sp\xFFre" }, format.ErrCorrupt, "string pool", poolBlob + 1},
-	{"string with NUL", func(f *snapFile) { f.pool[1] = "sp\x00re" }, format.ErrCorrupt, "string pool", poolBlob + 1},
-	{"string twice", func(f *snapFile) { f.pool = []string{"x", "spare", "x"} }, format.ErrCorrupt, "string pool", poolBlob + 6},
-	{"unused string twice", func(f *snapFile) { f.pool = []string{"x", "x", "spare"} }, format.ErrCorrupt, "string pool", poolBlob + 1},
+	{"empty string", func(f *snapFile) { f.offsets = []uint32{0, 1, 1, 7} }, format.ErrCorrupt, "string pool strings", poolBlob + 1},
+	{"string not UTF-8", func(f *snapFile) { f.pool[1] = "sp\xFFre" }, format.ErrCorrupt, "string pool strings", poolBlob + 1},
+	{"string with NUL", func(f *snapFile) { f.pool[1] = "sp\x00re" }, format.ErrCorrupt, "string pool strings", poolBlob + 1},
+	{"string twice", func(f *snapFile) { f.pool = []string{"x", "spare", "x"} }, format.ErrCorrupt, "string pool strings", poolBlob + 6},
+	{"unused string twice", func(f *snapFile) { f.pool = []string{"x", "x", "spare"} }, format.ErrCorrupt, "string pool strings", poolBlob + 1},
 	{"rank 17", func(f *snapFile) {
 		f.tensors[0].rank, f.tensors[0].shape = 17, slices.Repeat([]uint64{1}, 17)
 	}, format.ErrCorrupt, "tensor rank", descY},
@@ -153,7 +153,7 @@ var malformedSnapshot = []bad[snapFile]{
 	{"shared data", func(f *snapFile) {
 		f.tensors[1].offset, f.tensors[1].data = 0, nil
 	}, format.ErrCorrupt, "tensor offset", descX + 16},
-	{"one byte missing", func(f *snapFile) { f.tensors[1].data = repeated(1, 7) }, format.ErrTruncated, "tensor data", descX + 16},
+	{"one byte missing", func(f *snapFile) { f.tensors[1].data = repeated(1, 7) }, format.ErrTruncated, "tensor offset", descX + 16},
 	{"one byte more", func(f *snapFile) { f.tail = []byte{0} }, format.ErrCorrupt, "data", snapData + 32},
 }
 

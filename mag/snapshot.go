@@ -4,75 +4,126 @@ import (
 	"fmt"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
 
+// parseSnapshot reads a snapshot container from the timestamp on.
 func (p *parser) parseSnapshot() {
-	if size := p.src.Size(); size < snapHeader+4 {
-		p.Failf("string pool", snapHeader, format.ErrTruncated, "the file has %d bytes", size)
+	r := &p.r
+	tensors := p.headerSnapshot()
+	s := p.readPool()
+	p.marker(markerMetadata)
+	p.marker(markerDescriptors)
+	tensorsAt := r.Offset()
+	dims := 0
+	for range r.Records("", tensors, typicalRecord) {
+		t := p.recordSnapshot(&s)
+		dims += t.shape.Len()
 	}
-	p.stamp = p.U64("timestamp")
-	p.U32("checksum")
-	p.U32("aux")
-	metadata, tensors := p.U32("metadata_map_len"), p.U32("tensor_count")
-	if m := p.Bytes("string pool", uint64(len(markerPool))); m != nil && string(m) != markerPool {
-		p.Failf("version", 4, format.ErrVersion, "100 without %q at byte 32: a development build wrote this, and its dtype codes are ambiguous", markerPool)
+	p.marker(markerBuffer)
+	p.endStructure()
+	p.checkPool(&s)
+	if r.Err() != nil {
+		return
 	}
-	if metadata != 0 {
-		p.Failf("metadata_map_len", 24, format.ErrUnsupported, "%d; no layout is known for the entries", metadata)
+	p.f.index.Grow(tensors, len(s.text), dims)
+	r.MoveTo(tensorsAt)
+	for range r.Records("", tensors, typicalRecord) {
+		t := p.recordSnapshot(&s)
+		p.addSnapshot(&t)
 	}
-	p.expect("tensor_count", 28, tensors, snapSmallest+(4+1+snapDescriptor+1)*uint64(tensors)) // offset, name, descriptor and data of each
-	p.next(int(tensors))
-	p.skipPool()
-	p.mark("marker "+markerMetadata, markerMetadata, format.ErrCorrupt)
-	p.mark("marker "+markerDescriptors, markerDescriptors, format.ErrCorrupt)
-	p.records(int(tensors))
-	if size := p.src.Size(); size != p.dataEnd {
-		p.Failf("data", p.dataEnd, format.ErrCorrupt, "the tensors end here, the file has %d bytes", size)
+	size := p.f.src.Size()
+	if size != p.f.dataEnd {
+		err := fmt.Errorf("%w: the tensors end here, the file has %d bytes", format.ErrCorrupt, size)
+		r.Fail("data", p.f.dataEnd, err)
 	}
 }
+
+// headerSnapshot reads the header from the timestamp on, and the marker that tells snapshots from
+// what development builds wrote.
+func (p *parser) headerSnapshot() (tensors int) {
+	r := &p.r
+	p.f.stamp = r.U64("timestamp")
+	p.stored = r.U32("checksum")
+	r.U32("aux")
+	metadata := r.U32("metadata_map_len")
+	numTensors := r.U32("tensor_count")
+	marker := r.Bytes("string pool", uint64(len(markerPool)))
+	if string(marker) != markerPool {
+		r.BadField("version", format.ErrVersion,
+			"100 without %q at byte 32: a development build wrote this, and its dtype codes are ambiguous", markerPool)
+	}
+	if metadata != 0 {
+		r.BadField("metadata_map_len", format.ErrUnsupported, "%d; no layout is known for the entries",
+			metadata)
+	}
+	p.fitsTensors("tensor_count", numTensors, snapMinTensor)
+	r.Fits("tensor_count", 1, snapRest)
+	return int(numTensors)
+}
+
+// marker reads a marker between two sections.
+func (p *parser) marker(text string) { p.r.Text("marker "+text, text, format.ErrCorrupt) }
 
 // pool is the string pool.
 type pool struct {
-	table, count, size int // the offset of count+1 offsets of 32 bits, and of the strings behind them in bytes
+	offsets   wire.Uint32s // 0, then the end of each string
+	text      []byte
+	offsetsAt int64 // file offsets
+	textAt    int64
 }
 
-// at returns where in the structural part string id begins. The last one ends at that of count.
-func (s *pool) at(b []byte, id int) int { return s.text() + int(u32(b, s.table+4*id)) }
+// count returns the number of strings.
+func (s *pool) count() int { return max(0, s.offsets.Len()-1) }
 
-func (s *pool) text() int { return s.table + 4*(s.count+1) }
+// name returns a string of the pool, nil if the offsets, which are checked later, are wrong.
+func (s *pool) name(id int) []byte {
+	from := s.offsets.At(id)
+	to := s.offsets.At(id + 1)
+	if from > to || uint64(to) > uint64(len(s.text)) {
+		return nil
+	}
+	return s.text[from:to]
+}
 
-// skipPool skips the string pool.
-func (p *parser) skipPool() {
-	count := p.U32("string pool count")
+// readPool reads the string pool behind its marker.
+func (p *parser) readPool() (s pool) {
+	r := &p.r
+	count := r.U32("string pool count")
 	if count > snapMaxStrings {
-		p.Failf("string pool count", p.Offset()-4, format.ErrCorrupt, "%d strings, at most %d are possible", count, snapMaxStrings)
+		r.Bad(format.ErrCorrupt, "%d strings, at most %d are possible", count, snapMaxStrings)
 	}
-	p.pool = &pool{table: int(p.Offset()), count: int(count)}
-	offsets := p.Bytes("string pool offsets", 4*uint64(count)+4)
-	if offsets == nil {
-		return
-	}
-	size := u32(offsets, 4*p.pool.count)
+	s.offsetsAt = r.Offset()
+	s.offsets = r.Uint32s("string pool offsets", uint64(count)+1)
+	size := s.offsets.At(int(count))
 	if size > snapMaxBlob {
-		p.Failf("string pool offsets", p.Offset()-4, format.ErrCorrupt, "%d bytes of strings, at most %d are possible", size, snapMaxBlob)
+		r.BadItem("string pool offsets", int(count), format.ErrCorrupt,
+			"%d bytes of strings, at most %d are possible", size, snapMaxBlob)
 	}
-	p.pool.size = int(size)
-	p.Bytes("string pool", uint64(size))
+	s.textAt = r.Offset()
+	s.text = r.Bytes("string pool strings", uint64(size))
+	return s
 }
 
 // checkPool checks that every string, used or not, is a valid and unique key.
-func (p *parser) checkPool() {
-	s, begin := p.pool, p.pool.text()
-	if first := u32(p.b, s.table); first != 0 {
-		p.Failf("string pool offsets", int64(s.table), format.ErrCorrupt, "begin with %d, not 0", first)
+func (p *parser) checkPool(s *pool) {
+	if p.r.Err() != nil {
+		return
 	}
-	text := string(p.b[begin:][:s.size])
-	known := make(map[string]bool, s.count)
-	for id := 0; id < s.count && p.Err() == nil; id++ {
-		from, to := s.at(p.b, id)-begin, s.at(p.b, id+1)-begin
-		if to < from || to > s.size {
-			p.Failf("string pool offsets", int64(s.table+4*id+4), format.ErrCorrupt, "%d after %d of %d", to, from, s.size)
+	first := s.offsets.At(0)
+	if first != 0 {
+		p.r.Fail("string pool offsets", s.offsetsAt,
+			fmt.Errorf("%w: begin with %d, not 0", format.ErrCorrupt, first))
+	}
+	text := string(s.text)
+	known := make(map[string]bool, s.count())
+	for id := 0; id < s.count() && p.r.Err() == nil; id++ {
+		from := s.offsets.At(id)
+		to := s.offsets.At(id + 1)
+		if to < from || uint64(to) > uint64(len(text)) {
+			err := fmt.Errorf("%w: %d after %d of %d", format.ErrCorrupt, to, from, len(text))
+			p.r.Fail("string pool offsets", s.offsetsAt+4*int64(id)+4, err)
 			return
 		}
 		key := text[from:to]
@@ -81,8 +132,42 @@ func (p *parser) checkPool() {
 			err = fmt.Errorf("%w: %q occurs twice", format.ErrCorrupt, key)
 		}
 		if err != nil {
-			p.Fail("string pool", int64(begin+from), fmt.Errorf("string %d: %w", id, err))
+			p.r.Fail("string pool strings", s.textAt+int64(from), fmt.Errorf("string %d: %w", id, err))
 		}
 		known[key] = true
+	}
+}
+
+func (p *parser) recordSnapshot(s *pool) (t record) {
+	r := &p.r
+	rank := r.U8("tensor rank")
+	if rank > snapMaxRank {
+		r.Bad(format.ErrCorrupt, "%d, not 0 to %d", rank, snapMaxRank)
+	}
+	t.code = r.U8("tensor dtype")
+	r.U8("tensor aux0")
+	r.U8("tensor aux1")
+	id := r.U32("tensor key_id")
+	if uint64(id) >= uint64(s.count()) {
+		r.Bad(format.ErrCorrupt, "%d, the pool has %d strings", id, s.count())
+	}
+	t.numel = r.U64("tensor numel")
+	t.offset = r.U64("tensor offset")
+	t.shape = r.Uint64s("tensor shape", uint64(rank))
+	t.dtype = dtypesSnapshot[t.code]
+	t.name = s.name(int(id))
+	return t
+}
+
+// addSnapshot checks the descriptor that was just read and lists its tensor.
+func (p *parser) addSnapshot(t *record) {
+	before := uint64(p.f.dataEnd - p.f.end)
+	if t.offset != before {
+		p.bad(t, "tensor offset", format.ErrCorrupt, "%d, the tensors before end at %d", t.offset, before)
+	}
+	t.offset = uint64(p.f.dataEnd)
+	err := p.list(t)
+	if err != nil {
+		p.r.FailField("tensor key_id", err)
 	}
 }

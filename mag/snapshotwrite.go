@@ -9,16 +9,19 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/wire"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 // layoutSnapshot returns the layout of a snapshot container. It sorts the tensors
 // by the size of their elements, largest first.
 func layoutSnapshot(p *schema.Schema, o *driver.LayoutOptions) (*driver.Layout, error) {
 	if o.Created() < 0 {
-		return nil, wire.Refuse(formatName, "timestamp", "%w: %v is before 1970", format.ErrUnsupported, o.Time)
+		return nil, wire.Refuse(formatName, "timestamp", "%w: %v is before 1970", format.ErrUnsupported,
+			o.Time)
 	}
 	if len(p.Tensors) > snapMaxStrings {
-		return nil, wire.Refuse(formatName, "tensors", "%w: %d tensors, the string pool has room for %d", format.ErrLimit, len(p.Tensors), snapMaxStrings)
+		return nil, wire.Refuse(formatName, "tensors", "%w: %d tensors, the string pool has room for %d",
+			format.ErrLimit, len(p.Tensors), snapMaxStrings)
 	}
 	var order []int
 	for _, size := range []int64{8, 4, 2, 1} {
@@ -29,7 +32,8 @@ func layoutSnapshot(p *schema.Schema, o *driver.LayoutOptions) (*driver.Layout, 
 		}
 	}
 	l := &driver.Layout{Offsets: make([]int64, len(order))}
-	pool, poolSize := make([]string, len(order)), 0
+	pool := make([]string, len(order))
+	poolSize := 0
 	for id, i := range order {
 		pool[id] = p.Tensors[i].Name
 		poolSize += len(pool[id])
@@ -37,11 +41,14 @@ func layoutSnapshot(p *schema.Schema, o *driver.LayoutOptions) (*driver.Layout, 
 		l.Size += p.Tensors[i].Size
 	}
 	if poolSize > snapMaxBlob {
-		return nil, wire.Refuse(formatName, "tensors", "%w: %d bytes of names, the string pool has room for %d", format.ErrLimit, poolSize, snapMaxBlob)
+		return nil, wire.Refuse(formatName, "tensors",
+			"%w: %d bytes of names, the string pool has room for %d",
+			format.ErrLimit, poolSize, snapMaxBlob)
 	}
 	stamp := uint64(o.Created())
 	head := snapshotHead(p, order, pool, l.Offsets, stamp)
-	if padding := paddingString(pool, poolSize, len(head)); padding != "" {
+	padding := paddingString(pool, poolSize, len(head))
+	if padding != "" {
 		head = snapshotHead(p, order, append(pool, padding), l.Offsets, stamp)
 	}
 	for i := range l.Offsets {
@@ -52,13 +59,15 @@ func layoutSnapshot(p *schema.Schema, o *driver.LayoutOptions) (*driver.Layout, 
 	return l, nil
 }
 
-// paddingString returns a string that aligns the data when it is added to the pool, or "" if there is none.
+// paddingString returns a string that aligns the data when it is added to the pool, or "" if there
+// is none.
 func paddingString(pool []string, poolSize, head int) string {
 	if head%dataAlign == 0 || len(pool) == 0 || len(pool) == snapMaxStrings {
 		return ""
 	}
 	for n := dataAlign - (head+4)%dataAlign; poolSize+n <= snapMaxBlob; n += dataAlign {
-		if s := strings.Repeat("-", n); !slices.Contains(pool, s) {
+		s := strings.Repeat("-", n)
+		if !slices.Contains(pool, s) {
 			return s
 		}
 	}
@@ -66,18 +75,20 @@ func paddingString(pool []string, poolSize, head int) string {
 }
 
 // snapshotHead returns everything before the data. Offsets are relative to its end.
-func snapshotHead(p *schema.Schema, order []int, pool []string, offsets []int64, stamp uint64) []byte {
+func snapshotHead(p *schema.Schema, order []int, pool []string, offsets []int64,
+	stamp uint64) []byte {
 	var w wire.Buffer
 	w.Str(magic)
 	w.U32(wordSnapshot)
 	w.U64(stamp)
+	checksumAt := len(w)
 	w.U32(0) // checksum, filled in below
 	w.U32(0) // aux
 	w.U32(0) // metadata_map_len
 	w.U32(uint32(len(order)))
 	w.Str(markerPool)
 	w.U32(uint32(len(pool)))
-	w.U32(0)
+	w.U32(0) // where the first string begins
 	end := uint32(0)
 	for _, s := range pool {
 		end += uint32(len(s))
@@ -89,9 +100,21 @@ func snapshotHead(p *schema.Schema, order []int, pool []string, offsets []int64,
 	w.Str(markerMetadata)
 	w.Str(markerDescriptors)
 	for id, i := range order {
-		containerSnapshot.appendRecord(&w, &p.Tensors[i], id, offsets[i])
+		appendDescriptor(&w, &p.Tensors[i], id, offsets[i])
 	}
 	w.Str(markerBuffer)
-	binary.LittleEndian.PutUint32(w[16:], containerSnapshot.sum(CRC32C.form(), w))
+	binary.LittleEndian.PutUint32(w[checksumAt:], containerSnapshot.sum(CRC32C.form(), w))
 	return w
+}
+
+// appendDescriptor appends a descriptor of the tensor whose name is string id of the pool.
+func appendDescriptor(w *wire.Buffer, t *tensor.Info, id int, offset int64) {
+	w.U8(uint8(len(t.Shape)))
+	w.U8(uint8(slices.Index(dtypesSnapshot[:], t.DType)))
+	w.U8(0) // aux0
+	w.U8(0) // aux1
+	w.U32(uint32(id))
+	w.I64(t.Size / t.DType.Size())
+	w.I64(offset)
+	w.I64s(t.Shape)
 }

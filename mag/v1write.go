@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/wire"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 // layoutV1 returns the layout of version 1: header and records, then the tensors,
@@ -16,8 +18,10 @@ import (
 // last, unless there are none.
 func layoutV1(p *schema.Schema, d fileFormat) (*driver.Layout, error) {
 	for i := range p.Tensors {
-		if name := p.Tensors[i].Name; len(name) > maxKey {
-			return nil, wire.Refuse(formatName, fmt.Sprintf("tensor %q", name), "%w: the name has %d bytes, at most %d are possible", format.ErrLimit, len(name), maxKey)
+		name := p.Tensors[i].Name
+		if len(name) > maxKey {
+			return nil, wire.Refuse(formatName, fmt.Sprintf("tensor %q", name),
+				"%w: the name has %d bytes, at most %d are possible", format.ErrLimit, len(name), maxKey)
 		}
 	}
 	l := &driver.Layout{Offsets: make([]int64, len(p.Tensors)), Sums: driver.XXH64}
@@ -29,7 +33,8 @@ func layoutV1(p *schema.Schema, d fileFormat) (*driver.Layout, error) {
 	unknown := make([]uint64, len(p.Tensors))
 	l.Size = int64(len(head(unknown)[0].Bytes))
 	pad := func() {
-		if n := -l.Size & (dataAlign - 1); n > 0 {
+		n := -l.Size & (dataAlign - 1)
+		if n > 0 {
 			l.Parts = append(l.Parts, driver.Part{Offset: l.Size, Bytes: gap[:n]})
 			l.Size += n
 		}
@@ -56,8 +61,10 @@ var gap = bytes.Repeat([]byte{gapByte}, dataAlign)
 func headV1(w wire.Buffer, p *schema.Schema, d fileFormat, offsets []int64, sums []uint64) []byte {
 	w.Str(magic)
 	w.U32(wordV1)
+	checksumAt := len(w)
 	w.U32(0) // checksum, filled in below
 	w.U32(uint32(len(p.Tensors)))
+	entriesAt := len(w)
 	w.U32(0) // num_meta_kv, filled in below
 	w.U32(0) // aux
 	entries := uint32(len(p.Metadata))
@@ -66,20 +73,30 @@ func headV1(w wire.Buffer, p *schema.Schema, d fileFormat, offsets []int64, sums
 		appendEntry(&w, kind, bits, "", m.Key)
 	}
 	for i := range p.Tensors {
-		if name := p.Tensors[i].Name; hasDigest(name) && !d.NoDigests {
+		name := p.Tensors[i].Name
+		if hasDigest(name) && !d.NoDigests {
 			appendEntry(&w, metadataInt64, sums[i], digestPrefix, name)
 			entries++
 		}
 	}
-	binary.LittleEndian.PutUint32(w[headerSize-8:], entries)
+	binary.LittleEndian.PutUint32(w[entriesAt:], entries)
 	for i := range p.Tensors {
-		t := &p.Tensors[i]
-		containerV1.appendRecord(&w, t, 0, offsets[i])
-		w.U32(uint32(len(t.Name)))
-		w.Str(t.Name)
+		appendTensor(&w, &p.Tensors[i], offsets[i])
 	}
-	binary.LittleEndian.PutUint32(w[8:], containerV1.sum(d.Checksum.form(), w))
+	binary.LittleEndian.PutUint32(w[checksumAt:], containerV1.sum(d.Checksum.form(), w))
 	return w
+}
+
+// appendTensor appends a tensor record.
+func appendTensor(w *wire.Buffer, t *tensor.Info, offset int64) {
+	w.U8(uint8(slices.Index(dtypesV1[:], t.DType)))
+	w.U8(uint8(len(t.Shape)))
+	w.U16(0) // aux
+	w.I64(t.Size / t.DType.Size())
+	w.I64(offset)
+	w.I64s(t.Shape)
+	w.U32(uint32(len(t.Name)))
+	w.Str(t.Name)
 }
 
 // appendEntry appends a metadata entry with the key prefix+key.

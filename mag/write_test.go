@@ -3,6 +3,7 @@ package mag
 import (
 	"bytes"
 	"crypto/ed25519"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"io"
@@ -126,9 +127,11 @@ func TestPoolPadding(t *testing.T) {
 			b := write(t, c.plan, &format.WriteOptions{Format: Format{Snapshot: true}})
 			f, err := openBytes(b, nil)
 			expect.OK(t, err)
-			strings, pad := int(u32(b, 36)), -1
+			strings := int(binary.LittleEndian.Uint32(b[36:]))
+			ends := b[40:] // the offsets of the pool
+			pad := -1
 			if strings > f.Len() {
-				pad = int(u32(b, 40+4*strings) - u32(b, 40+4*strings-4))
+				pad = int(binary.LittleEndian.Uint32(ends[4*strings:]) - binary.LittleEndian.Uint32(ends[4*strings-4:]))
 			}
 			if pad != c.pad || c.base > 0 && f.f.end != c.base {
 				t.Errorf("padding %d, data at %d; want %d, %d", pad, f.f.end, c.pad, c.base)

@@ -23,6 +23,13 @@ func (w *Buffer) I32(v int32) { w.U32(uint32(v)) }
 // I64 appends a two's complement integer of eight bytes.
 func (w *Buffer) I64(v int64) { w.U64(uint64(v)) }
 
+// I64s appends integers of eight bytes.
+func (w *Buffer) I64s(list []int64) {
+	for _, v := range list {
+		w.I64(v)
+	}
+}
+
 // Raw appends bytes as they are.
 func (w *Buffer) Raw(p []byte) { *w = append(*w, p...) }
 

@@ -24,9 +24,6 @@ type Cursor struct {
 	size   int64 // of the file, as far as the Cursor reads it
 }
 
-// Head reads at least the first n bytes of a file: a driver.Head.
-type Head interface{ Need(n int64) ([]byte, error) }
-
 // NewCursor returns a Cursor at the beginning of buf, whose first byte is at offset
 // base of a file in the named format.
 func NewCursor(format string, buf []byte, base int64) Cursor {
