@@ -44,6 +44,10 @@ type bulk struct {
 	use pass.Pass // of tensors that are only brought into memory
 }
 
+// loadJob is the maximum size of a job of several neighbors that are not behind a reader: they are copied from a buffer that
+// stays in a cache.
+const loadJob = 512 << 10
+
 // plan returns the chunks of all requests, in the order of the files.
 func (b *bulk) plan(requests []Request) (chunks []chunk, err error) {
 	total := int64(0)
@@ -59,6 +63,9 @@ func (b *bulk) plan(requests []Request) (chunks []chunk, err error) {
 	}
 	b.Expect(total)
 	b.pass.Fetch = fetchSize(b.m.c.parse.Memory, b.workers())
+	if !b.m.main.IsReader() {
+		b.limit = loadJob
+	}
 	b.use = pass.Pass{Context: b.ctx, Fetch: b.pass.Fetch, IsUse: true}
 	slices.SortFunc(chunks, func(x, y chunk) int { return x.compare(y.extent) })
 	return chunks, nil
@@ -174,7 +181,9 @@ func (b *bulk) readDirect(p *chunk, data []byte) (err error) {
 	}
 	sum := checksum.New(want.Kind)
 	done := func(piece []byte) error {
-		_, _ = sum.Write(piece) // does little unless the tensor is hashed
+		if t.hashed {
+			_, _ = sum.Write(piece)
+		}
 		b.Done(int64(len(piece)), t.Tensor)
 		return nil
 	}
