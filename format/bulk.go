@@ -33,8 +33,8 @@ func (m *Model) Load(ctx context.Context, requests []Request, progress Progress)
 		if err != nil {
 			return err
 		}
-		at := func(k int) extent { return chunks[k].extent }
-		return b.eachJob(len(chunks), at, func(j *job) error { return b.run(chunks[j.from:j.to], j.off, j.size) })
+		at := func(k int) pass.Extent { return chunks[k].Extent }
+		return b.eachJob(len(chunks), at, func(j *pass.Job) error { return b.run(chunks[j.From:j.To], j.Offset, j.Size) })
 	})
 }
 
@@ -67,7 +67,7 @@ func (b *bulk) plan(requests []Request) (chunks []chunk, err error) {
 		b.limit = loadJob
 	}
 	b.use = pass.Pass{Context: b.ctx, Fetch: b.pass.Fetch, IsUse: true}
-	slices.SortFunc(chunks, func(x, y chunk) int { return x.compare(y.extent) })
+	slices.SortFunc(chunks, func(x, y chunk) int { return x.Compare(y.Extent) })
 	return chunks, nil
 }
 
@@ -88,7 +88,7 @@ func (b *bulk) run(chunks []chunk, off, size int64) (err error) {
 			for i := 0; i < len(chunks) && err == nil; i++ {
 				p := &chunks[i]
 				t = p.t
-				err = b.read(p, data[p.off-off:][:p.size])
+				err = b.read(p, data[p.Offset-off:][:p.Size])
 			}
 			return err
 		})
@@ -110,7 +110,7 @@ func (b *bulk) read(p *chunk, data []byte) error {
 	case t.Floats == nil:
 		p.gather(t.Bytes[p.first:][:p.n], data)
 	default:
-		if p.n < p.size {
+		if p.n < p.Size {
 			buf := buffer(p.n)
 			defer steps.Put(buf)
 			p.gather((*buf)[:p.n], data)
@@ -190,10 +190,10 @@ func (b *bulk) readDirect(p *chunk, data []byte) (err error) {
 	if data != nil {
 		err = done(dst[:copy(dst, data)])
 	} else {
-		err = b.pass.Read(dst, pass.Range{File: t.region, Offset: p.off}, done)
+		err = b.pass.Read(dst, pass.Range{File: t.region, Offset: p.Offset}, done)
 	}
 	if err == nil && t.hashed {
-		if err = b.compareTensor(t.i, want, sum.Sum64(), t.off); err == nil {
+		if err = b.compareTensor(t.i, want, sum.Sum64(), t.Offset); err == nil {
 			b.m.touch.passed(t.i)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/memory"
+	"github.com/weightmap/weightmap/internal/pass"
 	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
@@ -181,9 +182,9 @@ func TestLoadAllCoalesces(t *testing.T) {
 		n       int64 // requests
 		bytes   int64 // that they ask for
 	}{
-		{"neighbors", []driver.Tensor{u8("a", 0, 9), u8("b", 9, 100), u8("c", 109+maxGap, 10)}, nil, 1, 119 + maxGap},
+		{"neighbors", []driver.Tensor{u8("a", 0, 9), u8("b", 9, 100), u8("c", 109+pass.MaxGap, 10)}, nil, 1, 119 + pass.MaxGap},
 		{"in any order", []driver.Tensor{u8("c", 200, 10), u8("a", 0, 9), u8("b", 9, 100)}, nil, 1, 210},
-		{"far apart", []driver.Tensor{u8("a", 0, 9), u8("b", 10+maxGap, 100)}, nil, 2, 109},
+		{"far apart", []driver.Tensor{u8("a", 0, 9), u8("b", 10+pass.MaxGap, 100)}, nil, 2, 109},
 		{"large", []driver.Tensor{u8("a", 5, 5*MB)}, nil, 3, 5 * MB},
 		{"rows", []driver.Tensor{{Name: []byte("a"), DType: tensor.Uint8, Shape: tensor.Shape{100, kB}, Size: 100 * kB}}, []tensor.Range{{From: 10, To: 20}}, 1, 10 * kB},
 		{"columns", []driver.Tensor{{Name: []byte("a"), DType: tensor.Uint8, Shape: tensor.Shape{100, kB}, Size: 100 * kB}}, []tensor.Range{{From: 0, To: 100}, {From: 10, To: 20}}, 1, 99*kB + 10},

@@ -1,61 +1,25 @@
 package format
 
 import (
-	"cmp"
 	"sync"
 
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/pass"
 	"github.com/weightmap/weightmap/internal/work"
 )
 
-// extent is a range of a file, which tensors may share.
-type extent struct {
-	space     driver.Space
-	off, size int64
-	alone     bool // read by itself, such as a compressed tensor
-}
-
 // extent returns the data of tensor i.
-func (m *Model) extent(i int) (e extent) {
-	e.space, e.off, e.size = m.index.Place(i)
-	e.alone = m.index.Loaded(i)
-	return e
+func (m *Model) extent(i int) pass.Extent {
+	space, off, size := m.index.Place(i)
+	return pass.Extent{File: uint32(space), Offset: off, Size: size, IsAlone: m.index.Loaded(i)}
 }
-
-// compare compares places in the files of a model.
-func (e extent) compare(x extent) int {
-	return cmp.Or(cmp.Compare(e.space, x.space), cmp.Compare(e.off, x.off), cmp.Compare(e.size, x.size))
-}
-
-// job is a run of neighbors that are read at once, and the range of all of them.
-type job struct {
-	extent
-	from, to int
-}
-
-// maxGap is the maximum number of unused bytes between two neighbors.
-const maxGap = 32 << 10
 
 // maxJob is the maximum size of a job of several neighbors. From a reader, Verify reads more at a time.
 const maxJob = 2 << 20
 
-// eachJob divides n items in the order of the files, of which at returns the extents, into jobs of
-// at most v.limit bytes, and calls run with them on the workers. Items with the same extent are in the same job.
-func (v *verification) eachJob(n int, at func(k int) extent, run func(j *job) error) error {
-	var jobs []job
-	for from := 0; from < n; {
-		j := job{at(from), from, from + 1}
-		for last := j.extent; j.to < n && !j.alone; j.to++ {
-			next := at(j.to)
-			size := max(j.size, next.off+next.size-j.off)
-			if next.space != j.space || next.alone || next != last && (next.off-j.off-j.size > maxGap || size > v.limit) {
-				break
-			}
-			j.size, last = size, next
-		}
-		jobs = append(jobs, j)
-		from = j.to
-	}
+// eachJob calls run with the jobs of pass.Jobs on the workers.
+func (v *verification) eachJob(n int, at func(k int) pass.Extent, run func(j *pass.Job) error) error {
+	jobs := pass.Jobs(n, v.limit, at)
 	v.busy = len(jobs) >= v.workers()
 	return v.Each(len(jobs), func(i int) error { return run(&jobs[i]) })
 }

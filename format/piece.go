@@ -121,7 +121,7 @@ func (s *streaming) plan(requests []Request) ([]*streamedRequest, error) {
 
 // compare orders requests as Stream reads them: by the place of the tensor, then by that of the slice.
 func (t *streamedRequest) compare(x *streamedRequest) int {
-	byPlace := cmp.Or(cmp.Compare(t.space, x.space), cmp.Compare(t.off, x.off))
+	byPlace := cmp.Or(cmp.Compare(t.File, x.File), cmp.Compare(t.Offset, x.Offset))
 	switch {
 	case byPlace != 0:
 		return byPlace
@@ -143,7 +143,7 @@ func (t *streamedRequest) selectRuns(m *Model) error {
 		return fmt.Errorf("%w: %w", tensor.ErrShape, err)
 	}
 	e := t.info.Encoding
-	t.runs = memory.Runs{Count: 1, Bytes: t.size}
+	t.runs = memory.Runs{Count: 1, Bytes: t.Size}
 	hasBlocks := e != nil && e.BlockElems > 0 && e.BlockBytes > 0
 	if hasBlocks {
 		t.unit = unit{e.BlockElems, e.BlockBytes}
@@ -171,10 +171,10 @@ func (t *streamedRequest) selectRuns(m *Model) error {
 	if t.bytes > 0 {
 		t.at = t.runs.At(0)
 	}
-	if !t.alone {
-		t.at += t.off
+	if !t.IsAlone {
+		t.at += t.Offset
 	}
-	if t.alone && m.parsed.Section != nil && m.parsed.Shares(t.i) {
+	if t.IsAlone && m.parsed.Section != nil && m.parsed.Shares(t.i) {
 		t.isIn = true
 		t.at += m.parsed.Section.SectionAt(t.i)
 	}
@@ -223,7 +223,7 @@ func (s *streaming) readTensor(t *streamedRequest) error {
 	if t.bytes == 0 {
 		return nil
 	}
-	if t.alone {
+	if t.IsAlone {
 		return s.readDecoded(t)
 	}
 	for _, p := range t.cut(nil) {
@@ -238,20 +238,20 @@ func (s *streaming) readTensor(t *streamedRequest) error {
 // readChunk reads a chunk of a file, and skips its gaps.
 func (s *streaming) readChunk(p *chunk) error {
 	r := p.t.region
-	if p.n == p.size {
-		return s.readRange(r, p.off, p.off+p.size)
+	if p.n == p.Size {
+		return s.readRange(r, p.Offset, p.Offset+p.Size)
 	}
-	buf := buffer(p.size)
+	buf := buffer(p.Size)
 	defer steps.Put(buf)
-	b := (*buf)[:p.size]
-	err := s.pass.Read(b, pass.Range{File: r, Offset: p.off}, nil)
+	b := (*buf)[:p.Size]
+	err := s.pass.Read(b, pass.Range{File: r, Offset: p.Offset}, nil)
 	if err != nil {
 		return err
 	}
 	runs := &p.t.runs
 	first := p.first / runs.Bytes
 	for k := first; k < first+p.n/runs.Bytes; k++ {
-		at := p.t.off + runs.At(k) - p.off
+		at := p.t.Offset + runs.At(k) - p.Offset
 		_, err := s.Write(b[at:][:runs.Bytes])
 		if err != nil {
 			return err
@@ -295,7 +295,7 @@ func (s *streaming) readDecoded(t *streamedRequest) error {
 	if err != nil {
 		return err
 	}
-	return w.ended(t.size)
+	return w.ended(t.Size)
 }
 
 // readSection reads requests of tensors that are compressed together, in as few passes as their order allows.
@@ -316,7 +316,7 @@ func (s *streaming) readSection(list []*streamedRequest) error {
 				later = append(later, t)
 				continue
 			}
-			end = from + t.size
+			end = from + t.Size
 			w.list = append(w.list, t)
 			w.from = append(w.from, from)
 		}

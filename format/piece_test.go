@@ -13,6 +13,7 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/memory"
+	"github.com/weightmap/weightmap/internal/pass"
 	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -155,13 +156,13 @@ func streamRandom(t *testing.T, r *rand.Rand, m *Model, ring [][]byte) {
 	}
 	for i := 1; i < len(c.order); i++ {
 		before, after := m.extentOf(t, requests[c.order[i-1]].Tensor), m.extentOf(t, requests[c.order[i]].Tensor)
-		if !before.alone && !after.alone && before.compare(after) > 0 || after.alone && !before.alone {
+		if !before.IsAlone && !after.IsAlone && before.Compare(after) > 0 || after.IsAlone && !before.IsAlone {
 			t.Errorf("%v comes before %v", requests[c.order[i-1]], requests[c.order[i]])
 		}
 	}
 }
 
-func (m *Model) extentOf(t *testing.T, name string) extent {
+func (m *Model) extentOf(t *testing.T, name string) pass.Extent {
 	t.Helper()
 	i, ok := m.index.Lookup(name)
 	if !ok {

@@ -3,7 +3,9 @@ package format
 import (
 	"fmt"
 
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/memory"
+	"github.com/weightmap/weightmap/internal/pass"
 	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -24,17 +26,17 @@ type Request struct {
 // checkedRequest is a request that was checked.
 type checkedRequest struct {
 	*Request
-	extent     // of the tensor
-	i      int // its index
-	view   tensor.View
-	info   *tensor.Info
-	region *source.Region
-	elems  int64 // of the slice
-	bytes  int64 // size of the slice
-	unit   unit
-	runs   memory.Runs // of the slice, unless whole
-	whole  bool        // read through the view: decoded by the driver, dequantized, or cached by the model
-	hashed bool        // the tensor's checksum is verified during the read
+	pass.Extent     // of the tensor
+	i           int // its index
+	view        tensor.View
+	info        *tensor.Info
+	region      *source.Region
+	elems       int64 // of the slice
+	bytes       int64 // size of the slice
+	unit        unit
+	runs        memory.Runs // of the slice, unless whole
+	whole       bool        // read through the view: decoded by the driver, dequantized, or cached by the model
+	hashed      bool        // the tensor's checksum is verified during the read
 }
 
 // unit is the indivisible part of a tensor: an element or a block.
@@ -46,7 +48,7 @@ func (m *Model) checkRequest(q *Request) (*checkedRequest, error) {
 	if !ok {
 		return nil, m.about(q.Tensor, -1, tensor.ErrNotFound)
 	}
-	t := &checkedRequest{Request: q, extent: m.extent(i), i: i, info: m.info(i), unit: unit{1, 1}}
+	t := &checkedRequest{Request: q, Extent: m.extent(i), i: i, info: m.info(i), unit: unit{1, 1}}
 	err := m.at(i, &t.view)
 	if err == nil {
 		err = t.resolve(m)
@@ -55,14 +57,14 @@ func (m *Model) checkRequest(q *Request) (*checkedRequest, error) {
 }
 
 func (t *checkedRequest) resolve(m *Model) (err error) {
-	if t.region, err = m.spaces.region(t.space); err != nil {
+	if t.region, err = m.spaces.region(driver.Space(t.File)); err != nil {
 		return err
 	}
 	sel, err := memory.Resolve(t.info.Shape, t.Slice)
 	if err != nil {
 		return fmt.Errorf("%w: %w", tensor.ErrShape, err)
 	}
-	t.bytes, t.elems = t.size, 1
+	t.bytes, t.elems = t.Size, 1
 	for _, r := range sel {
 		t.elems *= r.To - r.From
 	}
@@ -78,7 +80,7 @@ func (t *checkedRequest) resolve(m *Model) (err error) {
 		}
 	}
 	isQuantized := t.info.Quant != nil || e != nil && t.unit.bytes == 1
-	t.whole = t.alone || e != nil && isPart || t.Floats != nil && isQuantized || t.resident() && !t.region.InMemory()
+	t.whole = t.IsAlone || e != nil && isPart || t.Floats != nil && isQuantized || t.resident() && !t.region.InMemory()
 	if t.runs = (memory.Runs{Count: 1, Bytes: t.bytes}); isPart && !t.whole {
 		t.runs = memory.RunsOf(t.info.Shape, sel, t.unit.bytes)
 	}
@@ -104,34 +106,34 @@ func (t *checkedRequest) fits() error {
 
 // chunk is a part of a checked request that is read at once. Its range of the file may have gaps, which are not selected.
 type chunk struct {
-	extent
+	pass.Extent
 	t        *checkedRequest
 	first, n int64 // bytes in the slice
 }
 
 // isDirect reports whether the bytes of the range are read as they are.
-func (p *chunk) isDirect() bool { return p.t.Bytes != nil && p.n == p.size }
+func (p *chunk) isDirect() bool { return p.t.Bytes != nil && p.n == p.Size }
 
 // cut appends the chunks of t. Runs that are close to each other are one chunk.
 func (t *checkedRequest) cut(chunks []chunk) []chunk {
 	add := func(off, first, n int64, alone bool) {
-		chunks = append(chunks, chunk{extent{t.space, off, n, alone}, t, first, n})
+		chunks = append(chunks, chunk{pass.Extent{File: t.File, Offset: off, Size: n, IsAlone: alone}, t, first, n})
 	}
 	if t.bytes == 0 {
 		return chunks
 	}
 	if t.whole || t.hashed {
-		add(t.off, 0, t.bytes, t.whole || t.bytes > maxJob)
+		add(t.Offset, 0, t.bytes, t.whole || t.bytes > maxJob)
 		return chunks
 	}
 	step := max(1, maxJob/t.unit.bytes) * t.unit.bytes
 	run := t.runs.Bytes
 	for k := range t.runs.Count {
-		off := t.off + t.runs.At(k)
+		off := t.Offset + t.runs.At(k)
 		if k > 0 {
 			p := &chunks[len(chunks)-1]
-			if off-(p.off+p.size) <= maxGap && off+run-p.off <= maxJob {
-				p.size, p.n = off+run-p.off, p.n+run
+			if off-(p.Offset+p.Size) <= pass.MaxGap && off+run-p.Offset <= maxJob {
+				p.Size, p.n = off+run-p.Offset, p.n+run
 				continue
 			}
 		}
@@ -146,6 +148,6 @@ func (t *checkedRequest) cut(chunks []chunk) []chunk {
 func (p *chunk) gather(dst, b []byte) {
 	runs := &p.t.runs
 	for k := p.first / runs.Bytes; len(dst) > 0; k++ {
-		dst = dst[copy(dst[:runs.Bytes], b[p.t.off+runs.At(k)-p.off:]):]
+		dst = dst[copy(dst[:runs.Bytes], b[p.t.Offset+runs.At(k)-p.Offset:]):]
 	}
 }

@@ -145,26 +145,26 @@ func (v *verification) tensors(left []int) error {
 		total += v.m.index.Size(i)
 	}
 	slices.SortFunc(left, func(a, b int) int {
-		return cmp.Or(v.m.extent(a).compare(v.m.extent(b)), a-b)
+		return cmp.Or(v.m.extent(a).Compare(v.m.extent(b)), a-b)
 	})
 	v.limit = min(max(total/int64(v.workers()*16), minJob), pass.PieceSize)
 	if v.m.main.IsReader() {
 		v.limit = v.pass.Fetch
 	}
-	at := func(k int) extent { return v.m.extent(left[k]) }
-	return v.eachJob(len(left), at, func(j *job) error { return v.verifyJob(left[j.from:j.to], j.extent) })
+	at := func(k int) pass.Extent { return v.m.extent(left[k]) }
+	return v.eachJob(len(left), at, func(j *pass.Job) error { return v.verifyJob(left[j.From:j.To], j.Extent) })
 }
 
 // minJob is the least limit of jobs in memory, so that all workers are busy.
 const minJob = 16 << 10
 
 // verifyJob checks the tensors of a job, which is read at once if it is small.
-func (v *verification) verifyJob(which []int, e extent) error {
-	if !e.alone && e.size > 0 && e.size <= v.limit {
-		r, err := v.m.spaces.files[e.space].open()
-		if err == nil && e.size <= r.Size()-e.off {
-			return v.pass.Pieces(pass.Range{File: r, Offset: e.off, Size: e.size, IsWhole: true}, func(b []byte) error {
-				return v.each(which, e.off, b)
+func (v *verification) verifyJob(which []int, e pass.Extent) error {
+	if !e.IsAlone && e.Size > 0 && e.Size <= v.limit {
+		r, err := v.m.spaces.files[e.File].open()
+		if err == nil && e.Size <= r.Size()-e.Offset {
+			return v.pass.Pieces(pass.Range{File: r, Offset: e.Offset, Size: e.Size, IsWhole: true}, func(b []byte) error {
+				return v.each(which, e.Offset, b)
 			})
 		}
 	}
@@ -173,27 +173,27 @@ func (v *verification) verifyJob(which []int, e extent) error {
 
 // each checks tensors that are in data, which is at an offset of their file, or are to be read if that is nil.
 func (v *verification) each(which []int, at int64, data []byte) error {
-	var last extent // of the tensor that was hashed last
+	var last pass.Extent // of the tensor that was hashed last
 	var kind driver.Kind
 	var sum uint64
 	for _, i := range which {
 		s, e, name, err := v.tensorSum(i), v.m.extent(i), v.m.index.Name(i), error(nil)
 		switch {
-		case e.alone:
+		case e.IsAlone:
 			sum, err = v.decoded(i, s.Kind)
 		case e == last && s.Kind == kind:
-			v.Done(e.size, name)
+			v.Done(e.Size, name)
 		case data != nil:
-			sum, err = checksum.Of(s.Kind, data[e.off-at:][:e.size]), v.ctx.Err()
-			v.Done(e.size, name)
+			sum, err = checksum.Of(s.Kind, data[e.Offset-at:][:e.Size]), v.ctx.Err()
+			v.Done(e.Size, name)
 		default:
 			var r *source.Region
-			if r, err = v.m.spaces.files[e.space].find(i, name, e.off, e.size); err == nil {
-				sum, err = v.hash(s.Kind, r, e.off, e.size, name, !v.busy)
+			if r, err = v.m.spaces.files[e.File].find(i, name, e.Offset, e.Size); err == nil {
+				sum, err = v.hash(s.Kind, r, e.Offset, e.Size, name, !v.busy)
 			}
 		}
 		if err == nil {
-			err = v.compareTensor(i, s, sum, e.off)
+			err = v.compareTensor(i, s, sum, e.Offset)
 		}
 		if err != nil {
 			return err
