@@ -78,11 +78,18 @@ func (j *job) infos() []tensor.Info {
 	list := make([]tensor.Info, len(j.items))
 	for i, it := range j.items {
 		list[i] = it.to
-		if size, err := it.to.ByteSize(); err == nil { // otherwise only the format knows the size
-			list[i].Size = size
-		}
+		list[i].Size = it.size()
 	}
 	return list
+}
+
+// size returns the number of bytes of the tensor in the target.
+func (it *item) size() int64 {
+	size, err := it.to.ByteSize()
+	if err != nil { // only the format knows it
+		return it.to.Size
+	}
+	return size
 }
 
 // dequantizing returns a DequantizeLinear node for a tensor, and adds tensors for its parameters.

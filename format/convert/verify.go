@@ -29,8 +29,8 @@ func (j *job) verify() error {
 		return located(m, "", fmt.Errorf("%w: %d tensors, %d were written", format.ErrCorrupt, m.Len(), len(j.items)))
 	}
 	progress := work.Progress{Report: j.target.Progress}
-	for _, v := range m.Tensors() {
-		progress.Expect(v.Size())
+	for _, it := range j.items {
+		progress.Expect(it.size())
 	}
 	missing := j.byName()
 	renamed := make(map[string]int) // contents of tensors whose names the target replaced
@@ -46,7 +46,9 @@ func (j *job) verify() error {
 			return named(m, name, fmt.Errorf("%w: it holds %s, %s was written", format.ErrChecksum, got, it.content()))
 		}
 		delete(missing, name)
-		progress.Done(v.Size(), name)
+		if it != nil {
+			progress.Done(it.size(), name)
+		}
 	}
 	for _, it := range j.items {
 		if missing[it.to.Name] == nil {
