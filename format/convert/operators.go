@@ -3,6 +3,7 @@ package convert
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 
 	"github.com/weightmap/weightmap/tensor"
@@ -111,7 +112,7 @@ func isDefault(value, def any) bool {
 // equal compares values of attributes.
 func equal(a, b any) bool { return fmt.Sprintf("%T %#v", a, a) == fmt.Sprintf("%T %#v", b, b) }
 
-func sameType(a, b any) bool { return fmt.Sprintf("%T", a) == fmt.Sprintf("%T", b) }
+func sameType(a, b any) bool { return reflect.TypeOf(a) == reflect.TypeOf(b) }
 
 func unchanged(_ *node, in []dims) dims { return in[0] }
 

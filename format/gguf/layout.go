@@ -53,9 +53,6 @@ const (
 	numValueTypes
 )
 
-// typeNames are Go's names of the types; that of an array is of a slice of slices' elements.
-var typeNames = [numValueTypes]string{"uint8", "int8", "uint16", "int16", "uint32", "int32", "float32", "bool", "string", "interface {}", "uint64", "int64", "float64"}
-
 // valueSizes are the bytes of a value; of strings and arrays the least.
 var valueSizes = [numValueTypes]uint64{1, 1, 2, 2, 4, 4, 4, 1, 8, 12, 8, 8, 8}
 

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -75,13 +74,69 @@ func exactFloat(text string) (float64, error) {
 	return x, nil
 }
 
+// valueTypeOf returns the type of a value, or that of the elements of a list.
+func valueTypeOf(v any) (t valueType, isList, ok bool) {
+	switch v.(type) {
+	case uint8:
+		return typeUint8, false, true
+	case int8:
+		return typeInt8, false, true
+	case uint16:
+		return typeUint16, false, true
+	case int16:
+		return typeInt16, false, true
+	case uint32:
+		return typeUint32, false, true
+	case int32:
+		return typeInt32, false, true
+	case float32:
+		return typeFloat32, false, true
+	case bool:
+		return typeBool, false, true
+	case string:
+		return typeString, false, true
+	case uint64:
+		return typeUint64, false, true
+	case int64:
+		return typeInt64, false, true
+	case float64:
+		return typeFloat64, false, true
+	case []uint8:
+		return typeUint8, true, true
+	case []int8:
+		return typeInt8, true, true
+	case []uint16:
+		return typeUint16, true, true
+	case []int16:
+		return typeInt16, true, true
+	case []uint32:
+		return typeUint32, true, true
+	case []int32:
+		return typeInt32, true, true
+	case []float32:
+		return typeFloat32, true, true
+	case []bool:
+		return typeBool, true, true
+	case []string:
+		return typeString, true, true
+	case []any:
+		return typeArray, true, true
+	case []uint64:
+		return typeUint64, true, true
+	case []int64:
+		return typeInt64, true, true
+	case []float64:
+		return typeFloat64, true, true
+	}
+	return 0, false, false
+}
+
 // appendValue appends the type of a value and the value; of a list the type and the number of the elements,
 // and behind the type of lists unless it is in another one.
 func appendValue(b []byte, v any, depth int) (_ []byte, err error) {
-	name, isList := strings.CutPrefix(fmt.Sprintf("%T", v), "[]")
-	t := slices.Index(typeNames[:], name)
+	t, isList, ok := valueTypeOf(v)
 	switch {
-	case t < 0 || !isList && (t == int(typeArray) || depth > 1):
+	case !ok || !isList && depth > 1:
 		return nil, fmt.Errorf("%w: a value of type %s", format.ErrUnsupported, schema.TypeName(v))
 	case depth > maxDepth:
 		return nil, errDeep

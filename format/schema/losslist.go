@@ -2,6 +2,7 @@ package schema
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -84,26 +85,26 @@ func (l *LossList) UniqueMetadata(p *Schema, check func(i int, e Entry) error) {
 
 // TypeName returns the name of the type of a metadata or attribute value for errors, such as
 // "int64" or "list of string".
-func TypeName(v any) string { return neutral(fmt.Sprintf("%T", v)) }
-
-// neutral returns the name of a Go type for users who do not know Go.
-func neutral(name string) string {
-	switch name {
-	case "<nil>":
+func TypeName(v any) string {
+	switch v.(type) {
+	case nil:
 		return "null"
-	case "json.RawMessage":
+	case json.RawMessage:
 		return "JSON"
-	case "json.Number":
+	case json.Number:
 		return "number"
-	case "[]interface {}":
+	case []any:
 		return "list"
-	case "map[string]interface {}", "schema.Metadata":
+	case map[string]any, Metadata:
 		return "object"
 	}
-	if elem, ok := strings.CutPrefix(name, "[]"); ok {
-		return "list of " + neutral(elem)
+	name := fmt.Sprintf("%T", v)
+	elem, isList := strings.CutPrefix(name, "[]")
+	short := strings.ToLower(elem[strings.LastIndexByte(elem, '.')+1:])
+	if isList {
+		return "list of " + short
 	}
-	return strings.ToLower(name[strings.LastIndexByte(name, '.')+1:])
+	return short
 }
 
 // Graph adds the graph because the format cannot hold one of its parts, such as a node.
