@@ -257,7 +257,7 @@ func TestEncoding(t *testing.T) {
 				switch {
 				case spool == SpoolNever && (order != "a b e c" || !streams):
 					if !errors.Is(err, driver.ErrSequential) {
-						t.Errorf("streams %v, %s with plan.SpoolNever: %v", streams, order, err)
+						t.Errorf("streams %v, %s with SpoolNever: %v", streams, order, err)
 					}
 				case streams && (out != "4AAABBCCCC" || err != nil):
 					t.Errorf("streams, %s, spool %d: %q, %v", order, spool, out, err)
@@ -397,7 +397,7 @@ func TestWriterForgets(t *testing.T) {
 			w, err := Create(filepath.Join(t.TempDir(), "x.toy"), threeTensors(), toyOptions(&encoded{}))
 			expect.OK(t, err)
 			defer w.Abort()
-			in := w.plan.Tensors[0]
+			in := w.schema.Tensors[0]
 			b := make([]byte, 4096)[:in.Size] // no tiny object, which would share memory
 			p := weak.Make(&b[0])
 			expect.OK(t, write(w, in, b))

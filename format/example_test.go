@@ -61,11 +61,11 @@ func saved(name string) string {
 // file returns the bytes of a file with the layers.
 func file(formatName string) []byte {
 	var b bytes.Buffer
-	plan := &schema.Schema{}
+	s := &schema.Schema{}
 	for _, v := range layers() {
-		plan.Tensors = append(plan.Tensors, v.Info())
+		s.Tensors = append(s.Tensors, v.Info())
 	}
-	w, err := format.NewWriter(&b, plan, &format.WriteOptions{Format: expect.Must(format.ByName(formatName))})
+	w, err := format.NewWriter(&b, s, &format.WriteOptions{Format: expect.Must(format.ByName(formatName))})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -286,10 +286,10 @@ func ExampleModel_CheckSignature() {
 // Metadata: numbers of any type go in, and come out as what the reader wants.
 func ExampleMetadata() {
 	var out bytes.Buffer
-	plan := &schema.Schema{Metadata: schema.Metadata{
+	s := &schema.Schema{Metadata: schema.Metadata{
 		{Key: "epochs", Value: 3}, {Key: "rate", Value: float32(0.5)}, {Key: "labels", Value: []string{"cat", "dog"}},
 	}}
-	w, err := format.NewWriter(&out, plan, &format.WriteOptions{Format: mle.Format{}})
+	w, err := format.NewWriter(&out, s, &format.WriteOptions{Format: mle.Format{}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -447,11 +447,11 @@ func ExampleCreate() {
 	path := filepath.Join(filepath.Dir(examplePath()), "model.safetensors")
 	defer os.RemoveAll(filepath.Dir(path))
 
-	plan := &schema.Schema{
+	s := &schema.Schema{
 		Metadata: schema.Metadata{{Key: "author", Value: "me"}},
 		Tensors:  []tensor.Info{{Name: "mask", DType: tensor.Bool, Shape: tensor.Shape{4}}},
 	}
-	w, err := format.Create(path, plan, nil) // the format by the ending
+	w, err := format.Create(path, s, nil) // the format by the ending
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -472,8 +472,8 @@ func ExampleCreate() {
 // in memory or in a temporary file first.
 func ExampleNewWriter() {
 	var out bytes.Buffer
-	plan := &schema.Schema{Tensors: []tensor.Info{{Name: "mask", DType: tensor.Bool, Shape: tensor.Shape{4}}}}
-	w, err := format.NewWriter(&out, plan, &format.WriteOptions{Spool: format.SpoolNever, Format: safetensors.Format{}})
+	s := &schema.Schema{Tensors: []tensor.Info{{Name: "mask", DType: tensor.Bool, Shape: tensor.Shape{4}}}}
+	w, err := format.NewWriter(&out, s, &format.WriteOptions{Spool: format.SpoolNever, Format: safetensors.Format{}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -503,8 +503,8 @@ func ExampleWriter_WriteView() {
 	defer second.Close()
 	views := []tensor.View{first.At(0), second.At(0)}
 	var out bytes.Buffer
-	plan := &schema.Schema{Tensors: []tensor.Info{views[0].Info(), views[1].Info()}}
-	w, err := format.NewWriter(&out, plan, &format.WriteOptions{Format: gguf.Format{}})
+	s := &schema.Schema{Tensors: []tensor.Info{views[0].Info(), views[1].Info()}}
+	w, err := format.NewWriter(&out, s, &format.WriteOptions{Format: gguf.Format{}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -528,12 +528,12 @@ func ExampleWriter_WriteModel() {
 	}
 	defer m.Close()
 
-	plan, err := m.Schema()
+	s, err := m.Schema()
 	if err != nil {
 		log.Fatal(err)
 	}
-	plan.Metadata = append(plan.Metadata, schema.Entry{Key: "epochs", Value: int64(20)})
-	w, err := format.Create(filepath.Join(filepath.Dir(path), "model.mag"), plan, nil)
+	s.Metadata = append(s.Metadata, schema.Entry{Key: "epochs", Value: int64(20)})
+	w, err := format.Create(filepath.Join(filepath.Dir(path), "model.mag"), s, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -558,9 +558,9 @@ func ExampleWriter_WriteModel() {
 func ExampleLossError() {
 	path := filepath.Join(filepath.Dir(examplePath()), "model.npz")
 	defer os.RemoveAll(filepath.Dir(path))
-	plan := &schema.Schema{Metadata: schema.Metadata{{Key: "author", Value: "me"}}}
+	s := &schema.Schema{Metadata: schema.Metadata{{Key: "author", Value: "me"}}}
 
-	_, err := format.Create(path, plan, nil)
+	_, err := format.Create(path, s, nil)
 	var refused *schema.LossError
 	if !errors.As(err, &refused) {
 		log.Fatal(err)
@@ -570,7 +570,7 @@ func ExampleLossError() {
 		fmt.Println(l.Item(), l.Acceptable)
 		accept = append(accept, l.Item()) // or string(l.Kind), for all metadata
 	}
-	w, err := format.Create(path, plan, &format.WriteOptions{AcceptLoss: accept})
+	w, err := format.Create(path, s, &format.WriteOptions{AcceptLoss: accept})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -859,7 +859,7 @@ func ExampleModel_Prefetch() {
 
 // A graph is written with the model, and read as one form for all formats.
 func ExampleModel_Graph() {
-	plan := &schema.Schema{
+	s := &schema.Schema{
 		Tensors: []tensor.Info{{Name: "w", DType: tensor.Float32, Shape: tensor.Shape{2, 2}}},
 		Graph: &schema.Graph{
 			Inputs:  []schema.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: schema.FixedDims(1, 2)}},
@@ -868,7 +868,7 @@ func ExampleModel_Graph() {
 		},
 	}
 	var out bytes.Buffer
-	w, err := format.NewWriter(&out, plan, &format.WriteOptions{Format: onnx.Format{}})
+	w, err := format.NewWriter(&out, s, &format.WriteOptions{Format: onnx.Format{}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -914,8 +914,8 @@ func ExampleModel_Native() {
 // MOBI numbers tensors, and KeepNames stores their names next to the numbers.
 func ExampleModel_RestoreNames() {
 	var out bytes.Buffer
-	plan := &schema.Schema{Tensors: []tensor.Info{{Name: "fc.bias", DType: tensor.Int8, Shape: tensor.Shape{3}}}}
-	w, err := format.NewWriter(&out, plan, &format.WriteOptions{KeepNames: true, AcceptLoss: []string{"name"}, Format: mobi.Format{}})
+	s := &schema.Schema{Tensors: []tensor.Info{{Name: "fc.bias", DType: tensor.Int8, Shape: tensor.Shape{3}}}}
+	w, err := format.NewWriter(&out, s, &format.WriteOptions{KeepNames: true, AcceptLoss: []string{"name"}, Format: mobi.Format{}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -949,8 +949,8 @@ func ExampleModel_RestoreNames() {
 func ExampleWriter_WriteTensor() {
 	path := examplePath()
 	defer os.RemoveAll(filepath.Dir(path))
-	plan := &schema.Schema{Tensors: []tensor.Info{{Name: "w", DType: tensor.Float16, Shape: tensor.Shape{2}}}}
-	w, err := format.Create(path, plan, nil)
+	s := &schema.Schema{Tensors: []tensor.Info{{Name: "w", DType: tensor.Float16, Shape: tensor.Shape{2}}}}
+	w, err := format.Create(path, s, nil)
 	if err != nil {
 		log.Fatal(err)
 	}

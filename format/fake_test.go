@@ -117,8 +117,8 @@ func (f *fake) Layout(p *schema.Schema, _ *driver.LayoutOptions) (*driver.Layout
 	return l, nil
 }
 
-// fakePlan has two tensors, and fakeFile is what becomes of it.
-func fakePlan() *schema.Schema {
+// fakeSchema has two tensors, and fakeFile is what becomes of it.
+func fakeSchema() *schema.Schema {
 	return &schema.Schema{Tensors: []tensor.Info{
 		{Name: "a", DType: tensor.Uint8, Shape: tensor.Shape{3}},
 		{Name: "bb", DType: tensor.Uint8, Shape: tensor.Shape{2, 1}},

@@ -60,8 +60,8 @@ func (d poor) Layout(p *schema.Schema, o *driver.LayoutOptions) (*driver.Layout,
 	return d.fake.Layout(p, o)
 }
 
-// richPlan has something that poor lacks of every kind.
-func richPlan() *schema.Schema {
+// richSchema has something that poor lacks of every kind.
+func richSchema() *schema.Schema {
 	return &schema.Schema{
 		Metadata: schema.Metadata{{Key: "author", Value: "me"}, {Key: "epoch", Value: int64(3)}},
 		Tensors: []tensor.Info{
@@ -110,7 +110,7 @@ func TestLosses(t *testing.T) {
 		{"nothing to lose", func(p *schema.Schema) { *p = schema.Schema{Tensors: p.Tensors[:1]}; p.Tensors[0].Quant = nil }, []string{"metadata:author", "graph"}, nil, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p := richPlan()
+			p := richSchema()
 			if c.change != nil {
 				c.change(p)
 			}
@@ -122,7 +122,7 @@ func TestLosses(t *testing.T) {
 				t.Fatalf("%v: %s", err, diff)
 			}
 			if after := fmt.Sprintf("%+v %+v", p, p.Graph); after != before {
-				t.Errorf("the caller's plan became %s", after)
+				t.Errorf("the caller's schema became %s", after)
 			}
 			if err != nil {
 				var e *tensor.Error
@@ -143,7 +143,7 @@ func TestLosses(t *testing.T) {
 
 // TestSingleLoss: one loss looks like any other error, with field and sentinel.
 func TestSingleLoss(t *testing.T) {
-	p := fakePlan()
+	p := fakeSchema()
 	p.Metadata = schema.Metadata{{Key: "author", Value: "me"}}
 	var seen *schema.Schema
 	_, err := Create(t.TempDir()+"/m.poor", p, &WriteOptions{Format: newPoor(&seen)})
@@ -159,7 +159,7 @@ func TestSingleLoss(t *testing.T) {
 
 // TestManyLosses: the text stays short and counts, the list has all.
 func TestManyLosses(t *testing.T) {
-	p := fakePlan()
+	p := fakeSchema()
 	for i := range 1000 {
 		p.Metadata = append(p.Metadata, schema.Entry{Key: fmt.Sprintf("key%04d", i), Value: strings.Repeat("x", 1000)})
 	}
@@ -178,7 +178,7 @@ func TestManyLosses(t *testing.T) {
 // no schema.
 func TestAcceptUnknown(t *testing.T) {
 	for _, s := range []string{"", "metdata", "all", ":author", "dtype", "shape:w", "Metadata"} {
-		_, err := NewWriter(&bytes.Buffer{}, fakePlan(), &WriteOptions{Format: asFormat{plainFake}, AcceptLoss: []string{"graph", s}})
+		_, err := NewWriter(&bytes.Buffer{}, fakeSchema(), &WriteOptions{Format: asFormat{plainFake}, AcceptLoss: []string{"graph", s}})
 		var e *tensor.Error
 		if !errors.As(err, &e) || !errors.Is(err, ErrSchema) || e.Field != "AcceptLoss" {
 			t.Errorf("%q: %v", s, err)
@@ -203,7 +203,7 @@ func TestCopyDisagrees(t *testing.T) {
 			m, err := OpenBytes([]byte(fakeFile), nil)
 			expect.OK(t, err)
 			defer m.Close()
-			p := fakePlan()
+			p := fakeSchema()
 			c.change(&p.Tensors[0])
 			for name, write := range map[string]func(*Writer) error{
 				"WriteModel": func(w *Writer) error { return w.WriteModel(m) },

@@ -146,7 +146,7 @@ func TestOptions(t *testing.T) {
 			}
 		}
 	}
-	_, err := NewWriter(io.Discard, fakePlan(), &WriteOptions{Format: asFormat{plainFake}, Spool: SpoolNever + 1})
+	_, err := NewWriter(io.Discard, fakeSchema(), &WriteOptions{Format: asFormat{plainFake}, Spool: SpoolNever + 1})
 	errIs(t, "Spool", err, ErrOption)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -197,11 +197,11 @@ func TestZeroValues(t *testing.T) {
 		_, pin := m.Pin()
 		_, use := v.Bytes()
 		_, at := m.At(0).Bytes()
-		_, plan := m.Schema()
+		_, schemaErr := m.Schema()
 		_, meta := m.Metadata()
 		_, value := m.Value("k")
 		for what, err := range map[string]error{
-			"Tensor": err, "Verify": verify, "Pin": pin, "Prefetch": m.Prefetch(t.Context()), "Do": m.Guard(func() error { return nil }), "the view": use, "At": at, "Metadata": meta, "Value": value, "Schema": plan,
+			"Tensor": err, "Verify": verify, "Pin": pin, "Prefetch": m.Prefetch(t.Context()), "Do": m.Guard(func() error { return nil }), "the view": use, "At": at, "Metadata": meta, "Value": value, "Schema": schemaErr,
 		} {
 			if !errors.Is(err, ErrClosed) {
 				t.Errorf("%s of the %s Model: %v", what, name, err)
@@ -223,7 +223,7 @@ func TestZeroValues(t *testing.T) {
 	}
 	_, reader := OpenReaderAt(nil, 1<<40, &Options{Format: expect.Must(ByName("fake"))})
 	_, file := OpenFile(nil, 0, -1, nil)
-	_, out := NewWriter(nil, fakePlan(), &WriteOptions{Format: asFormat{plainFake}})
+	_, out := NewWriter(nil, fakeSchema(), &WriteOptions{Format: asFormat{plainFake}})
 	for what, err := range map[string]error{"OpenReaderAt": reader, "OpenFile": file, "NewWriter": out} {
 		errIs(t, what+" of nil", err, fs.ErrInvalid)
 	}

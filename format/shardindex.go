@@ -20,7 +20,7 @@ type shardIndex struct {
 	places    driver.Places
 	dir, stem string // of the parts
 	extension string
-	plans     []*schema.Schema // of the parts; none for a model in one file
+	schemas   []*schema.Schema // of the parts; none for a model in one file
 	names     []string         // of the parts, once they are written
 }
 
@@ -37,7 +37,7 @@ func (x *shardIndex) Name(i int, generation string) string {
 	if generation != "" {
 		stem = shardname.WithGeneration(stem, generation)
 	}
-	return shardname.Name(stem, i+1, len(x.plans), x.extension)
+	return shardname.Name(stem, i+1, len(x.schemas), x.extension)
 }
 
 // Generation implements disk.Index.
@@ -92,10 +92,10 @@ func (x *shardIndex) wholeSplit(names []string) string {
 // Write implements disk.Index.
 func (x *shardIndex) Write(f *disk.File, names []string) error {
 	x.names = names
-	if len(x.plans) == 0 {
+	if len(x.schemas) == 0 {
 		return nil // the file is the model
 	}
-	text, err := x.driver.Index(x.plans, names)
+	text, err := x.driver.Index(x.schemas, names)
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (x *shardIndex) MayList(name string) bool { return strings.HasSuffix(name, 
 
 // plain returns the plain names of the parts.
 func (x *shardIndex) plain() (names []string) {
-	for i := range x.plans {
+	for i := range x.schemas {
 		names = append(names, x.Name(i, ""))
 	}
 	return names

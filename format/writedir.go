@@ -18,8 +18,8 @@ type dirEncoder struct {
 func (w *Writer) createDirectory() error {
 	l := w.layout
 	n := len(l.Files)
-	if n == 0 || n != len(l.Parts) || n != len(w.plan.Tensors) {
-		return fmt.Errorf("%w: the layout has %d files and %d parts for %d tensors", tensor.ErrSchema, n, len(l.Parts), len(w.plan.Tensors))
+	if n == 0 || n != len(l.Parts) || n != len(w.schema.Tensors) {
+		return fmt.Errorf("%w: the layout has %d files and %d parts for %d tensors", tensor.ErrSchema, n, len(l.Parts), len(w.schema.Tensors))
 	}
 	tree, err := disk.CreateTree(w.path, w.driver.Describe().Extensions[0])
 	if err != nil {

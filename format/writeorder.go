@@ -13,7 +13,7 @@ func (w *Writer) Order() iter.Seq[string] {
 	w.mu.Unlock()
 	return func(yield func(string) bool) {
 		for _, i := range order {
-			if !yield(w.plan.Tensors[i].Name) {
+			if !yield(w.schema.Tensors[i].Name) {
 				return
 			}
 		}

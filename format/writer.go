@@ -39,7 +39,7 @@ type Writer struct {
 	abort  func()          // removes the target unless it is complete; nil if there is nothing to remove
 
 	mu       sync.Mutex
-	plan     *schema.Schema
+	schema   *schema.Schema
 	index    driver.Index // of the schema, by name
 	written  []bool
 	next     int          // the tensor behind the last one written
@@ -63,10 +63,10 @@ func newWriter(d driver.Driver, path string, out io.Writer, s *schema.Schema, o 
 	if err != nil {
 		return nil, err
 	}
-	w.written = make([]bool, len(w.plan.Tensors))
+	w.written = make([]bool, len(w.schema.Tensors))
 	w.in.Moved = w.progress.Done
 	if w.order == nil {
-		w.order = numbers(len(w.plan.Tensors))
+		w.order = numbers(len(w.schema.Tensors))
 	}
 	return w, nil
 }
@@ -78,7 +78,7 @@ func (w *Writer) begin(out io.Writer, p *schema.Schema) error {
 		return err
 	}
 	if w.o.MaxShard == 0 {
-		w.layout, err = w.layoutOf(w.plan)
+		w.layout, err = w.layoutOf(w.schema)
 		if err != nil {
 			return err
 		}
@@ -154,13 +154,13 @@ func (w *Writer) complete(p *schema.Schema) (err error) {
 	if p == nil {
 		p = &schema.Schema{}
 	}
-	w.plan = &schema.Schema{Metadata: slices.Clone(p.Metadata), Tensors: make([]tensor.Info, len(p.Tensors)), Graph: p.Graph, Native: p.Native, Part: p.Part, Parts: p.Parts}
+	w.schema = &schema.Schema{Metadata: slices.Clone(p.Metadata), Tensors: make([]tensor.Info, len(p.Tensors)), Graph: p.Graph, Native: p.Native, Part: p.Part, Parts: p.Parts}
 	take := w.driver.Describe().TakeValue
 	if take == nil {
 		take = schema.Number
 	}
-	for i := range w.plan.Metadata {
-		w.plan.Metadata[i].Value = take(w.plan.Metadata[i].Value)
+	for i := range w.schema.Metadata {
+		w.schema.Metadata[i].Value = take(w.schema.Metadata[i].Value)
 	}
 	n := len(p.Tensors)
 	w.index.Grow(n, 32*n, 2*n) // room for usual names and shapes
@@ -170,19 +170,19 @@ func (w *Writer) complete(p *schema.Schema) (err error) {
 		t := &p.Tensors[i]
 		size, err := w.add(t, &entry)
 		if err != nil {
-			return w.planError(t.Name, err)
+			return w.schemaError(t.Name, err)
 		}
 		total += size
 		if uint64(total) > mostBytes {
-			return w.planError(t.Name, fmt.Errorf("%w: the tensors have more than 2^61 bytes", tensor.ErrLimit))
+			return w.schemaError(t.Name, fmt.Errorf("%w: the tensors have more than 2^61 bytes", tensor.ErrLimit))
 		}
-		w.plan.Tensors[i] = tensor.Info{
+		w.schema.Tensors[i] = tensor.Info{
 			Name: t.Name, DType: t.DType, Shape: w.index.Shape(i), Offset: -1, Size: size, Stored: size,
 			Quant: t.Quant.Clone(), Encoding: t.Encoding,
 		}
 	}
 	w.progress.Expect(total)
-	w.plan, err = fit(w.driver, w.plan, w.lay, w.o.AcceptLoss)
+	w.schema, err = fit(w.driver, w.schema, w.lay, w.o.AcceptLoss)
 	return err
 }
 
@@ -219,10 +219,10 @@ func (w *Writer) layoutOf(p *schema.Schema) (*driver.Layout, error) {
 // start writes everything that precedes the data. inOrder means that the tensors are needed in the
 // order of the file.
 func (w *Writer) start(t driver.Target, inOrder bool) (err error) {
-	if w.enc, err = encoderOf(t, w.plan, w.layout); err != nil {
+	if w.enc, err = encoderOf(t, w.schema, w.layout); err != nil {
 		return err
 	}
-	w.order = numbers(len(w.plan.Tensors))
+	w.order = numbers(len(w.schema.Tensors))
 	if e, ok := w.enc.(*target.Encoder); ok {
 		w.order = e.Order()
 	}
@@ -302,17 +302,17 @@ func (w *Writer) write(name string, r io.Reader, check func(to *tensor.Info) err
 		return w.refusal()
 	}
 	i, ok := w.next, true
-	if i == len(w.written) || w.plan.Tensors[i].Name != name {
+	if i == len(w.written) || w.schema.Tensors[i].Name != name {
 		i, ok = w.index.Lookup(name)
 	}
 	switch {
 	case !ok:
-		return w.planError(name, fmt.Errorf("%w in the schema", tensor.ErrNotFound))
+		return w.schemaError(name, fmt.Errorf("%w in the schema", tensor.ErrNotFound))
 	case w.written[i]:
-		return w.planError(name, errors.New("already written"))
+		return w.schemaError(name, errors.New("already written"))
 	}
-	if err := check(&w.plan.Tensors[i]); err != nil {
-		return w.planError(name, err)
+	if err := check(&w.schema.Tensors[i]); err != nil {
+		return w.schemaError(name, err)
 	}
 	return w.attempt(func() error {
 		if err := w.take(i, r); err != nil {
@@ -328,7 +328,7 @@ func (w *Writer) take(i int, r io.Reader) error {
 	if err := w.o.Context.Err(); err != nil {
 		return err
 	}
-	t := &w.plan.Tensors[i]
+	t := &w.schema.Tensors[i]
 	w.in.Reset(w.o.Context, r, t.Name, t.Size)
 	if w.hashes {
 		w.in.Hash = xxhash.New()
@@ -373,7 +373,7 @@ func (w *Writer) finish() error {
 		return err
 	}
 	if i := slices.Index(w.written, false); i >= 0 {
-		return w.planError(w.plan.Tensors[i].Name, errors.New("not written before Close"))
+		return w.schemaError(w.schema.Tensors[i].Name, errors.New("not written before Close"))
 	}
 	err := w.enc.Finish()
 	if err == nil && w.commit != nil {
@@ -419,7 +419,7 @@ func (w *Writer) refusal() error {
 
 func (w *Writer) explain(err error) error { return wire.Place(err, w.format, w.path, "") }
 
-// planError returns an error about a tensor of the schema.
-func (w *Writer) planError(name string, err error) error {
+// schemaError returns an error about a tensor of the schema.
+func (w *Writer) schemaError(name string, err error) error {
 	return &tensor.Error{Format: w.format, Field: tensorField(name), Offset: -1, Err: fmt.Errorf("%w: %w", tensor.ErrSchema, err)}
 }

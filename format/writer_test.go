@@ -19,7 +19,7 @@ import (
 func TestWriter(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "m.fake")
 	for name, o := range map[string]*WriteOptions{"a format": {Format: asFormat{plainFake}}, "by extension": nil} {
-		w, err := Create(path, fakePlan(), o)
+		w, err := Create(path, fakeSchema(), o)
 		expect.OK(t, err)
 		expect.OK(t, feedFake(w))
 		if b, err := os.ReadFile(path); string(b) != fakeFile || err != nil {
@@ -28,7 +28,7 @@ func TestWriter(t *testing.T) {
 	}
 	for _, spool := range []Spool{SpoolFile, SpoolMemory, SpoolNever} {
 		var out bytes.Buffer
-		w, err := NewWriter(&out, fakePlan(), &WriteOptions{Format: asFormat{plainFake}, Spool: spool})
+		w, err := NewWriter(&out, fakeSchema(), &WriteOptions{Format: asFormat{plainFake}, Spool: spool})
 		if err == nil {
 			err = feedFake(w)
 		}
@@ -52,7 +52,7 @@ func TestWriterUnknownFormat(t *testing.T) {
 	errIs(t, "Create below nothing", err, os.ErrNotExist)
 }
 
-func TestWriterNilPlan(t *testing.T) {
+func TestWriterNilSchema(t *testing.T) {
 	var out bytes.Buffer
 	w, err := NewWriter(&out, nil, &WriteOptions{Format: asFormat{plainFake}})
 	if err == nil {
@@ -78,7 +78,7 @@ func untouched(t *testing.T, path string) {
 // TestWriterRefusals: a wrong name is the caller's slip and changes nothing.
 func TestWriterRefusals(t *testing.T) {
 	var out bytes.Buffer
-	w, err := NewWriter(&out, fakePlan(), &WriteOptions{Format: asFormat{plainFake}})
+	w, err := NewWriter(&out, fakeSchema(), &WriteOptions{Format: asFormat{plainFake}})
 	expect.OK(t, err)
 	errIs(t, "an unknown name", w.WriteTensor("c", strings.NewReader("")), ErrNotFound)
 	expect.OK(t, w.WriteTensor("a", strings.NewReader("AAA")))
@@ -95,8 +95,8 @@ func TestWriterRefusals(t *testing.T) {
 	}
 }
 
-// TestPlanErrors: what no format can write is refused before the driver sees it.
-func TestPlanErrors(t *testing.T) {
+// TestSchemaErrors: what no format can write is refused before the driver sees it.
+func TestSchemaErrors(t *testing.T) {
 	u8 := func(name string, dims ...int64) tensor.Info {
 		return tensor.Info{Name: name, DType: tensor.Uint8, Shape: dims}
 	}
@@ -114,13 +114,13 @@ func TestPlanErrors(t *testing.T) {
 		{"overflow", []tensor.Info{u8("a", 1<<62, 2)}, ErrShape},
 		{"sum of sizes", []tensor.Info{u8("a", 1<<62), u8("b", 1<<62)}, ErrLimit},
 	} {
-		f := &fake{name: "planned", magic: "FAKE"}
+		f := &fake{name: "refused", magic: "FAKE"}
 		path := stored(t, "m.fake", "old")
 		_, err := Create(path, &schema.Schema{Tensors: tt.tensors}, &WriteOptions{Format: asFormat{f}})
 		errIs(t, tt.name, err, ErrSchema)
 		errIs(t, tt.name, err, tt.want)
 		var e *tensor.Error
-		if errors.As(err, &e) && (e.Format != "planned" || !strings.HasPrefix(e.Field, "tensor ")) {
+		if errors.As(err, &e) && (e.Format != "refused" || !strings.HasPrefix(e.Field, "tensor ")) {
 			t.Errorf("%s: the error does not say which tensor: %v", tt.name, err)
 		}
 		if f.layouts != 0 {
@@ -130,9 +130,9 @@ func TestPlanErrors(t *testing.T) {
 	}
 }
 
-// TestPlanIsCopied: the caller may change its schema once a writer has it.
-func TestPlanIsCopied(t *testing.T) {
-	p := fakePlan()
+// TestSchemaIsCopied: the caller may change its schema once a writer has it.
+func TestSchemaIsCopied(t *testing.T) {
+	p := fakeSchema()
 	var out bytes.Buffer
 	w, err := NewWriter(&out, p, &WriteOptions{Format: asFormat{plainFake}})
 	expect.OK(t, err)
@@ -189,7 +189,7 @@ func TestSave(t *testing.T) {
 	}{
 		{"by its ending", "m.fake", t.Context(), nil, []tensor.View{a, b}, nil, nil},
 		{"by its format", "m.bin", t.Context(), nil, []tensor.View{a, b}, fake, nil},
-		{"with a schema", "m.fake", t.Context(), fakePlan(), []tensor.View{b, a}, nil, nil},
+		{"with a schema", "m.fake", t.Context(), fakeSchema(), []tensor.View{b, a}, nil, nil},
 		{"a schema without tensors", "m.fake", t.Context(), &schema.Schema{}, []tensor.View{a, b}, nil, nil},
 		{"a schema without one", "m.fake", t.Context(), named, []tensor.View{b}, nil, ErrSchema},
 		{"unknown", "m.bin", t.Context(), nil, []tensor.View{a, b}, nil, ErrUnknownFormat},

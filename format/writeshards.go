@@ -30,7 +30,7 @@ type publisher interface {
 type shard struct {
 	first  int // index of its first tensor in the model
 	left   int // tensors not yet written
-	plan   *schema.Schema
+	schema *schema.Schema
 	layout *driver.Layout
 	file   *disk.File     // nil before the first tensor
 	enc    driver.Encoder // nil once the file is complete
@@ -46,17 +46,17 @@ func (w *Writer) createShards() error {
 		return driver.OptionError(w.format, "MaxShard", "the format is not split into several files")
 	}
 	s := &shardsEncoder{w: w}
-	plans := s.divide(w.plan)
-	if len(plans) > maxShards {
-		return driver.OptionError(w.format, "MaxShard", "%d bytes would make %d files, the most is %d", w.o.MaxShard, len(plans), maxShards)
+	schemas := s.divide(w.schema)
+	if len(schemas) > maxShards {
+		return driver.OptionError(w.format, "MaxShard", "%d bytes would make %d files, the most is %d", w.o.MaxShard, len(schemas), maxShards)
 	}
 	x := newShardIndex(d, w.driver.Describe().Extensions[0], w.path)
-	if len(plans) == 1 {
+	if len(schemas) == 1 {
 		return w.createAlone(x)
 	}
-	d.Split(plans)
+	d.Split(schemas)
 	for _, part := range s.list {
-		layout, err := w.layoutOf(part.plan)
+		layout, err := w.layoutOf(part.schema)
 		if err != nil {
 			return err
 		}
@@ -66,7 +66,7 @@ func (w *Writer) createShards() error {
 		}
 	}
 	w.enc = s
-	x.plans = plans
+	x.schemas = schemas
 	if x.places.Index == "" {
 		return s.createSplit(x)
 	}
@@ -76,10 +76,10 @@ func (w *Writer) createShards() error {
 // createModel starts files that an index names.
 func (s *shardsEncoder) createModel(x *shardIndex) error {
 	w := s.w
-	if _, err := x.driver.Index(x.plans, x.plain()); err != nil {
+	if _, err := x.driver.Index(x.schemas, x.plain()); err != nil {
 		return err
 	}
-	m, err := disk.CreateModel(disk.Places{Dir: x.dir, Opens: x.places.Index, List: x.places.Index, File: x.places.File}, x, len(x.plans))
+	m, err := disk.CreateModel(disk.Places{Dir: x.dir, Opens: x.places.Index, List: x.places.Index, File: x.places.File}, x, len(x.schemas))
 	if err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (w *Writer) createAlone(x *shardIndex) error {
 		path = x.places.File
 	}
 	if w.layout == nil {
-		layout, err := w.layoutOf(w.plan)
+		layout, err := w.layoutOf(w.schema)
 		if err != nil {
 			return err
 		}
@@ -140,8 +140,8 @@ func (w *Writer) createAlone(x *shardIndex) error {
 	return w.start(m.Opening(), w.layout.Ordered)
 }
 
-// divide starts a new shard before each tensor that exceeds the current one's limit. It returns their plans.
-func (s *shardsEncoder) divide(p *schema.Schema) (plans []*schema.Schema) {
+// divide starts a new shard before each tensor that exceeds the current one's limit. It returns their schemas.
+func (s *shardsEncoder) divide(p *schema.Schema) (schemas []*schema.Schema) {
 	s.of = make([]int, len(p.Tensors))
 	begin := 0
 	size := int64(0)
@@ -149,8 +149,8 @@ func (s *shardsEncoder) divide(p *schema.Schema) (plans []*schema.Schema) {
 		part := *p
 		part.Metadata = slices.Clone(p.Metadata)
 		part.Tensors = p.Tensors[begin:to:to]
-		plans = append(plans, &part)
-		s.list = append(s.list, &shard{first: begin, left: to - begin, plan: &part})
+		schemas = append(schemas, &part)
+		s.list = append(s.list, &shard{first: begin, left: to - begin, schema: &part})
 		begin = to
 		size = 0
 	}
@@ -163,7 +163,7 @@ func (s *shardsEncoder) divide(p *schema.Schema) (plans []*schema.Schema) {
 		size += n
 	}
 	end(len(p.Tensors))
-	return plans
+	return schemas
 }
 
 // Tensor implements driver.Encoder.
@@ -194,7 +194,7 @@ func (s *shardsEncoder) open(n int) error {
 		return err
 	}
 	part.file = f
-	part.enc, err = encoderOf(f, part.plan, part.layout)
+	part.enc, err = encoderOf(f, part.schema, part.layout)
 	return err
 }
 

@@ -34,7 +34,7 @@ func everything(b []byte) []formattest.Range {
 // foreign returns version 1 files that the writer never makes: with misaligned data
 // behind a hole, trailing bytes, and data in another order, and with shared data.
 func foreign() []formattest.File {
-	plan := &schema.Schema{
+	s := &schema.Schema{
 		Metadata: schema.Metadata{{Key: "a", Value: int64(7)}, {Key: "b", Value: 0.0}},
 		Tensors: []tensor.Info{
 			{Name: "y", DType: tensor.Float16, Shape: tensor.Shape{2}}, {Name: "x", DType: tensor.Float32, Shape: tensor.Shape{2, 3}},
@@ -46,7 +46,7 @@ func foreign() []formattest.File {
 		f.tail = repeated(0, 100)
 	})
 	return []formattest.File{
-		{Name: "scattered", Bytes: scattered, Schema: plan, Data: map[string][]byte{"x": floats(6), "y": {1, 2, 3, 4}}},
+		{Name: "scattered", Bytes: scattered, Schema: s, Data: map[string][]byte{"x": floats(6), "y": {1, 2, 3, 4}}},
 		{Name: "overlapping", Bytes: v1With(func(f *v1File) { f.tensors[1].offset, f.tensors[1].data = 194, nil })},
 	}
 }

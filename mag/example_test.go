@@ -22,19 +22,19 @@ func save() (path string, remove func()) {
 		log.Fatal(err)
 	}
 	path = filepath.Join(dir, "model.mag")
-	plan := &schema.Schema{
+	s := &schema.Schema{
 		Metadata: schema.Metadata{{Key: "epochs", Value: int64(20)}, {Key: "accuracy", Value: 0.975}},
 		Tensors: []tensor.Info{
 			{Name: "embedding", DType: tensor.Float32, Shape: tensor.Shape{2, 2}},
 			{Name: "output", DType: tensor.Float32, Shape: tensor.Shape{2, 2}},
 		},
 	}
-	w, err := format.Create(path, plan, nil)
+	w, err := format.Create(path, s, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer w.Abort() // does nothing after Close
-	for _, t := range plan.Tensors {
+	for _, t := range s.Tensors {
 		data, _ := binary.Append(nil, binary.LittleEndian, []float32{1, 0.5, 0, -2})
 		if err := w.WriteTensor(t.Name, bytes.NewReader(data)); err != nil {
 			log.Fatal(err)
@@ -81,10 +81,10 @@ func ExampleFile() {
 
 // A snapshot is streamed, here into memory.
 func ExampleFrom() {
-	plan := &schema.Schema{Tensors: []tensor.Info{{Name: "mask", DType: tensor.Bool, Shape: tensor.Shape{3}}}}
+	s := &schema.Schema{Tensors: []tensor.Info{{Name: "mask", DType: tensor.Bool, Shape: tensor.Shape{3}}}}
 	var out bytes.Buffer
 	o := &format.WriteOptions{Format: mag.Format{Snapshot: true}, Spool: format.SpoolNever}
-	w, err := format.NewWriter(&out, plan, o)
+	w, err := format.NewWriter(&out, s, o)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -62,16 +62,16 @@ func withMetadata(p *schema.Schema, m ...schema.Entry) *schema.Schema {
 	return p
 }
 
-func TestRefusedPlans(t *testing.T) {
+func TestRefusedSchemas(t *testing.T) {
 	f32 := func(dims ...int64) *schema.Schema { return one(tensor.Float32, dims...) }
 	snap := &format.WriteOptions{Format: Format{Snapshot: true}}
 	early := &format.WriteOptions{Time: time.Unix(-1, 0), Format: Format{Snapshot: true}}
 	for _, c := range []struct {
-		name string
-		plan *schema.Schema
-		o    *format.WriteOptions
-		err  error
-		text string // part of the message
+		name   string
+		schema *schema.Schema
+		o      *format.WriteOptions
+		err    error
+		text   string // part of the message
 	}{
 		{"extended dtype", one(tensor.BFloat16, 2), nil, format.ErrUnsupported, "without extended dtypes"},
 		{"rank 0", f32(), nil, format.ErrUnsupported, "rank 0"},
@@ -99,7 +99,7 @@ func TestRefusedPlans(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var out bytes.Buffer
-			_, err := newWriter(&out, c.plan, c.o)
+			_, err := newWriter(&out, c.schema, c.o)
 			if !errors.Is(err, format.ErrSchema) || !errors.Is(err, c.err) || !strings.Contains(err.Error(), c.text) || out.Len() > 0 {
 				t.Errorf("%.300v; want %v, %v, %q", err, format.ErrSchema, c.err, c.text)
 			}
@@ -111,10 +111,10 @@ func TestRefusedPlans(t *testing.T) {
 func TestPoolPadding(t *testing.T) {
 	// A descriptor of rank 1 and its offset in the pool take 36 bytes plus the name.
 	for _, c := range []struct {
-		name string
-		plan *schema.Schema
-		pad  int // -1: none
-		base int64
+		name   string
+		schema *schema.Schema
+		pad    int // -1: none
+		base   int64
 	}{
 		{"some", named("a"), 31, 128},
 		{"none needed", named(strings.Repeat("k", 36)), -1, 128},
@@ -124,7 +124,7 @@ func TestPoolPadding(t *testing.T) {
 		{"no tensors", &schema.Schema{}, -1, 56},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			b := write(t, c.plan, &format.WriteOptions{Format: Format{Snapshot: true}})
+			b := write(t, c.schema, &format.WriteOptions{Format: Format{Snapshot: true}})
 			f, err := openBytes(b, nil)
 			expect.OK(t, err)
 			strings := int(binary.LittleEndian.Uint32(b[36:]))
@@ -158,7 +158,7 @@ func TestNumberMetadata(t *testing.T) {
 
 // TestOptions checks that options that MAG lacks are refused by name.
 func TestOptions(t *testing.T) {
-	plan := named("w")
+	s := named("w")
 	for field, o := range map[string]format.WriteOptions{
 		"Compression":  {Compression: "zstd"},
 		"Level":        {Level: 1},
@@ -169,17 +169,17 @@ func TestOptions(t *testing.T) {
 		"External":     {External: "data"},
 	} {
 		var e *tensor.Error
-		_, err := newWriter(io.Discard, plan, &o)
+		_, err := newWriter(io.Discard, s, &o)
 		if !errors.Is(err, format.ErrOption) || !errors.As(err, &e) || e.Field != field {
 			t.Errorf("%v, want ErrOption for %s", err, field)
 		}
 	}
 	for _, align := range []int64{64, 16} {
 		o := &format.WriteOptions{Align: align}
-		w, err := newWriter(io.Discard, plan, o)
+		w, err := newWriter(io.Discard, s, o)
 		expect.OK(t, err)
 		w.Abort()
 		o.Format = Format{Snapshot: true}
-		expect.Refused(t, format.ErrOption, "a snapshot")(newWriter(io.Discard, plan, o))
+		expect.Refused(t, format.ErrOption, "a snapshot")(newWriter(io.Discard, s, o))
 	}
 }

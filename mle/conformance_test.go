@@ -18,8 +18,8 @@ func withoutNames(p *schema.Schema) *schema.Schema {
 	return p
 }
 
-// smallPlan returns a schema with three tensors, which have long names.
-func smallPlan() *schema.Schema {
+// smallSchema returns a schema with three tensors, which have long names.
+func smallSchema() *schema.Schema {
 	p := &schema.Schema{Metadata: schema.Metadata{{Key: "a", Value: int64(1)}}}
 	for i, d := range []tensor.DType{tensor.Float32, tensor.Int8, tensor.Float32} {
 		p.Tensors = append(p.Tensors, tensor.Info{Name: fmt.Sprintf(formattest.LongName, i), DType: d, Shape: tensor.Shape{int64(i + 2)}})
@@ -39,23 +39,23 @@ func samples() []formattest.Sample {
 		all = append(all, s)
 		return &all[len(all)-1]
 	}
-	add("plain", mixedPlan(), nil)
-	add("header128", smallPlan(), &format.WriteOptions{Format: Format{HeaderSize: 128}})
-	add("version1", mixedPlan(), &format.WriteOptions{Format: Format{Version: 1}}).Structural = nil
+	add("plain", mixedSchema(), nil)
+	add("header128", smallSchema(), &format.WriteOptions{Format: Format{HeaderSize: 128}})
+	add("version1", mixedSchema(), &format.WriteOptions{Format: Format{Version: 1}}).Structural = nil
 	add("empty", &schema.Schema{}, nil)
-	add("signed", smallPlan(), &format.WriteOptions{Signer: testSigner})
+	add("signed", smallSchema(), &format.WriteOptions{Signer: testSigner})
 	for _, m := range lossless {
-		add(m.Name(), mixedPlan(), &format.WriteOptions{Compression: m.Name()})
+		add(m.Name(), mixedSchema(), &format.WriteOptions{Compression: m.Name()})
 	}
 	for _, m := range []Method{MethodInt8, MethodFloat16} {
-		add(m.Name(), floatPlan(), &format.WriteOptions{Format: Format{Lossy: m}}).Data = exact
+		add(m.Name(), floatSchema(), &format.WriteOptions{Format: Format{Lossy: m}}).Data = exact
 	}
-	add("lz4 chunked", floatPlan(), &format.WriteOptions{Compression: "lz4", Format: Format{Chunked: true, ChunkSize: 64}})
+	add("lz4 chunked", floatSchema(), &format.WriteOptions{Compression: "lz4", Format: Format{Chunked: true, ChunkSize: 64}})
 	int8 := Format{Lossy: MethodInt8, Chunked: true, ChunkSize: 128}
-	add("int8 chunked", floatPlan(), &format.WriteOptions{Format: int8}).Data = exact
-	add("zstd chunked signed encrypted", mixedPlan(), &format.WriteOptions{Compression: "zstd", Level: 1,
+	add("int8 chunked", floatSchema(), &format.WriteOptions{Format: int8}).Data = exact
+	add("zstd chunked signed encrypted", mixedSchema(), &format.WriteOptions{Compression: "zstd", Level: 1,
 		Key: testKey, Signer: testSigner, Format: Format{Chunked: true}})
-	add("encrypted", smallPlan(), &format.WriteOptions{Key: testKey})
+	add("encrypted", smallSchema(), &format.WriteOptions{Key: testKey})
 	return all
 }
 
@@ -91,6 +91,6 @@ func TestConformance(t *testing.T) {
 // FuzzFile opens, verifies and decodes its input.
 func FuzzFile(f *testing.F) {
 	corpus.Seed(f)
-	f.Add(written(f, mixedPlan(), nil))
+	f.Add(written(f, mixedSchema(), nil))
 	formattest.Fuzz(f, formattest.Config{Format: Format{}})
 }

@@ -22,7 +22,7 @@ func TestCoverage(t *testing.T) {
 	key := &format.Options{Key: testKey}
 	sealed := func(o format.WriteOptions) []byte {
 		o.Key = testKey
-		b := written(t, floatPlan(), &o)
+		b := written(t, floatSchema(), &o)
 		le.PutUint32(b[104:], 0) // no checksum of the weights
 		fixHeader(b)
 		return b
@@ -45,7 +45,7 @@ func TestCoverage(t *testing.T) {
 		{"plain without sums", bare(plainGolden()).build(), nil, "", "", 2, format.Unsigned, "ok, but nothing covers the header, the metadata, the graph or the data of 2 tensors"},
 		{"version 1", old.build(), nil, "", "", 2, format.Unsigned, "ok, but nothing covers the header, the metadata, the graph or the data of 2 tensors"},
 		{"signed without sums", signedBy(bare(plainGolden()), testSigner), nil, "sha256 of the file", "sha256 of the file", 2, format.SignatureUnknown, "ok"},
-		{"trusted", written(t, floatPlan(), &signed), &format.VerifyOptions{Trusted: format.TrustKey(trusted(testSigner))}, "crc32", "crc32 of the weights", 4, format.SignatureTrusted, "ok"},
+		{"trusted", written(t, floatSchema(), &signed), &format.VerifyOptions{Trusted: format.TrustKey(trusted(testSigner))}, "crc32", "crc32 of the weights", 4, format.SignatureTrusted, "ok"},
 		{"encrypted", sealed(format.WriteOptions{}), nil, "crc32", "AES-256-GCM", 4, format.Unsigned, bareLevel},
 		{"encrypted and chunked", sealed(format.WriteOptions{Compression: "zstd", Format: Format{Chunked: true}}), nil, "crc32", "crc32 of the chunk", 4, format.Unsigned, bareLevel},
 	} {
@@ -137,7 +137,7 @@ func TestCheckTouch(t *testing.T) {
 			}
 		})
 	}
-	f := mustOpen(t, written(t, floatPlan(), &format.WriteOptions{Key: testKey, Compression: "zstd"}), &format.Options{Check: format.CheckTouch, Key: testKey})
+	f := mustOpen(t, written(t, floatSchema(), &format.WriteOptions{Key: testKey, Compression: "zstd"}), &format.Options{Check: format.CheckTouch, Key: testKey})
 	for name, v := range f.Tensors() {
 		if _, err := v.Bytes(); err != nil {
 			t.Errorf("%s: %v", name, err)

@@ -23,7 +23,7 @@ type graphBuilder struct {
 	p         *schema.Schema
 	version   uint32
 	losses    *schema.LossList
-	tensors   map[string]int // plan indices, by name
+	tensors   map[string]int // indices in the schema, by name
 	next      int            // the first tensor without a number
 	ids       map[string]uint32
 	part      func() string   // the name of what is being numbered; nil after a loss

@@ -108,8 +108,8 @@ func firstOp(b []byte) uint16 {
 	return le.Uint16(graph[144+56*int(le.Uint32(graph[4:])):])
 }
 
-// operandPlan returns a schema with constants a, b and c and a graph of the given inputs and nodes.
-func operandPlan(inputs []string, nodes ...schema.Node) *schema.Schema {
+// operandSchema returns a schema with constants a, b and c and a graph of the given inputs and nodes.
+func operandSchema(inputs []string, nodes ...schema.Node) *schema.Schema {
 	p := &schema.Schema{Graph: &schema.Graph{Nodes: nodes}}
 	for _, name := range []string{"a", "b", "c"} {
 		p.Tensors = append(p.Tensors, tensor.Info{Name: name, DType: tensor.Float32, Shape: tensor.Shape{1}})
@@ -146,7 +146,7 @@ func TestOperandsAndParams(t *testing.T) {
 			if version == 1 && (tt.op == "Concat" || tt.op == "MultiHeadAttention") {
 				continue
 			}
-			p := operandPlan(tt.graphInputs, schema.Node{Op: tt.op, Inputs: tt.takes, Outputs: []string{"y"}})
+			p := operandSchema(tt.graphInputs, schema.Node{Op: tt.op, Inputs: tt.takes, Outputs: []string{"y"}})
 			f := mustOpen(t, written(t, p, &format.WriteOptions{Format: Format{Version: version}}), nil)
 			first := nodeOperands(f)[0]
 			if diff := cmp.Diff([][]string{tt.inputs, tt.params}, [][]string{first.Inputs, first.Params}, equateEmpty); diff != "" {
@@ -163,7 +163,7 @@ func TestOperandsAndParams(t *testing.T) {
 // TestNumberingIsThatOfExporters checks that ids are assigned in order of appearance and
 // that tensors keep their order.
 func TestNumberingIsThatOfExporters(t *testing.T) {
-	p := operandPlan(nil,
+	p := operandSchema(nil,
 		schema.Node{Op: "Linear", Inputs: []string{"x", "a", "c"}, Outputs: []string{"h"}},
 		schema.Node{Op: "ReLU", Inputs: []string{"h"}, Outputs: []string{"y"}})
 	p.Graph.Inputs = []schema.ValueInfo{{Name: "x"}, {Name: "x"}}

@@ -41,8 +41,8 @@ var testKey = []byte("0123456789abcdef0123456789ABCDEF")
 
 var testSigner = ed25519.NewKeyFromSeed([]byte("weightmap test seed, 32 bytes ok"))
 
-// floatPlan returns a schema of float32 tensors, which every method can store.
-func floatPlan() *schema.Schema {
+// floatSchema returns a schema of float32 tensors, which every method can store.
+func floatSchema() *schema.Schema {
 	return &schema.Schema{
 		Metadata: schema.Metadata{
 			{Key: "model_name", Value: "Größe \"q\" <&>"}, {Key: "n", Value: int64(-3)}, {Key: "x", Value: json.Number("1.50")},
@@ -70,9 +70,9 @@ func floatPlan() *schema.Schema {
 	}
 }
 
-// mixedPlan returns a schema with every dtype.
-func mixedPlan() *schema.Schema {
-	p := floatPlan()
+// mixedSchema returns a schema with every dtype.
+func mixedSchema() *schema.Schema {
+	p := floatSchema()
 	p.Tensors = append(p.Tensors,
 		tensor.Info{Name: "half", DType: tensor.Float16, Shape: tensor.Shape{9}},
 		tensor.Info{Name: "bytes", DType: tensor.Int8, Shape: tensor.Shape{3, 7}},

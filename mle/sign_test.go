@@ -69,7 +69,7 @@ func TestCheckSignature(t *testing.T) {
 	other, _, err := ed25519.GenerateKey(nil)
 	expect.OK(t, err)
 	ours := trusted(testSigner)
-	good := written(t, mixedPlan(), &format.WriteOptions{Signer: testSigner, Compression: "zstd"})
+	good := written(t, mixedSchema(), &format.WriteOptions{Signer: testSigner, Compression: "zstd"})
 	at := int(le.Uint64(good[64:]))
 	flip := func(i int) []byte { b := bytes.Clone(good); b[i] ^= 4; return b }
 	// Another signer may replace the whole section.
@@ -81,7 +81,7 @@ func TestCheckSignature(t *testing.T) {
 	// The key in the file may claim another signer.
 	claimed := bytes.Clone(foreign)
 	copy(claimed[at+sigKey:], ours)
-	unsigned := written(t, mixedPlan(), nil)
+	unsigned := written(t, mixedSchema(), nil)
 	for _, tt := range []struct {
 		name   string
 		file   []byte
@@ -114,7 +114,7 @@ func TestCheckSignature(t *testing.T) {
 // TestBadSignature is cases/seeds/badsig.mle: the hash is right, and one bit of the signature, or of the key, is not.
 // Nobody gave a key. Opening and reading do not check the signature, Verify and CheckClaim do.
 func TestBadSignature(t *testing.T) {
-	good := written(t, mixedPlan(), &format.WriteOptions{Signer: testSigner})
+	good := written(t, mixedSchema(), &format.WriteOptions{Signer: testSigner})
 	at := int(le.Uint64(good[gSig:]))
 	check := func(b []byte) (verified, claimed error) {
 		f := mustOpen(t, b, &format.Options{Check: format.CheckTouch})
@@ -143,7 +143,7 @@ func TestBadSignature(t *testing.T) {
 		_, err := openBytes(b, &format.Options{Check: format.CheckAll})
 		expect.Refused(t, format.ErrSignature, "CheckAll")(nil, err)
 	}
-	unsigned := mustOpen(t, written(t, mixedPlan(), nil), nil)
+	unsigned := mustOpen(t, written(t, mixedSchema(), nil), nil)
 	expect.OK(t, unsigned.CheckClaim())
 	expect.OK(t, unsigned.Close())
 	expect.Refused(t, format.ErrClosed, "a closed file")(nil, unsigned.CheckClaim())
@@ -157,12 +157,12 @@ func TestSignExisting(t *testing.T) {
 		"compressed": {Compression: "lz4", Format: Format{Chunked: true}},
 		"128":        {Compression: "brotli", Format: Format{HeaderSize: 128}},
 	} {
-		path := saved(t, written(t, mixedPlan(), &o))
+		path := saved(t, written(t, mixedSchema(), &o))
 		before, err := Open(path, nil)
 		expect.OK(t, err)
 		defer before.Close()
 		o.Signer = testSigner
-		want := written(t, mixedPlan(), &o)
+		want := written(t, mixedSchema(), &o)
 		to := filepath.Join(t.TempDir(), "signed.mle")
 		for _, s := range []struct{ to, file string }{{to, to}, {"", path}, {"", path}} { // the last replaces a signature
 			expect.OK(t, Sign(path, testSigner, &SignOptions{To: s.to, Time: testTime}))
@@ -183,7 +183,7 @@ func TestSignExisting(t *testing.T) {
 func TestSignRefuses(t *testing.T) {
 	canceled, cancel := context.WithCancel(context.Background())
 	cancel()
-	bad := written(t, mixedPlan(), nil)
+	bad := written(t, mixedSchema(), nil)
 	bad[20] ^= 1
 	tests := []struct {
 		name string
@@ -192,12 +192,12 @@ func TestSignRefuses(t *testing.T) {
 		opts *SignOptions
 		want error
 	}{
-		{"version 1", written(t, mixedPlan(), &format.WriteOptions{Format: Format{Version: 1}}), testSigner, nil, format.ErrUnsupported},
-		{"encrypted", written(t, mixedPlan(), &format.WriteOptions{Key: testKey}), testSigner, nil, format.ErrUnsupported},
-		{"encrypted and signed", written(t, mixedPlan(), &format.WriteOptions{Key: testKey, Signer: testSigner}), testSigner, nil, nil},
-		{"short key", written(t, mixedPlan(), nil), testSigner[:31], nil, format.ErrKey},
+		{"version 1", written(t, mixedSchema(), &format.WriteOptions{Format: Format{Version: 1}}), testSigner, nil, format.ErrUnsupported},
+		{"encrypted", written(t, mixedSchema(), &format.WriteOptions{Key: testKey}), testSigner, nil, format.ErrUnsupported},
+		{"encrypted and signed", written(t, mixedSchema(), &format.WriteOptions{Key: testKey, Signer: testSigner}), testSigner, nil, nil},
+		{"short key", written(t, mixedSchema(), nil), testSigner[:31], nil, format.ErrKey},
 		{"broken file", bad, testSigner, nil, format.ErrChecksum},
-		{"canceled", written(t, mixedPlan(), nil), testSigner, &SignOptions{Context: canceled}, context.Canceled},
+		{"canceled", written(t, mixedSchema(), nil), testSigner, &SignOptions{Context: canceled}, context.Canceled},
 	}
 	for _, tt := range tests {
 		path := saved(t, tt.file)
@@ -213,7 +213,7 @@ func TestSignRefuses(t *testing.T) {
 // TestEncryption checks that a tensor needs the key and, when the weights have changed and
 // have a checksum, that it is not the key that is refused.
 func TestEncryption(t *testing.T) {
-	b := written(t, mixedPlan(), &format.WriteOptions{Key: testKey})
+	b := written(t, mixedSchema(), &format.WriteOptions{Key: testKey})
 	changed := bytes.Clone(b)
 	changed[int(le.Uint64(b[48:]))+30] ^= 1
 	for _, tt := range []struct {
@@ -235,7 +235,7 @@ func TestEncryption(t *testing.T) {
 // TestSignatureByHand checks every byte of the section against the
 // specification.
 func TestSignatureByHand(t *testing.T) {
-	b := written(t, mixedPlan(), &format.WriteOptions{Signer: testSigner})
+	b := written(t, mixedSchema(), &format.WriteOptions{Signer: testSigner})
 	at := int(le.Uint64(b[64:]))
 	expect.Equal(t, signatureOf(b[:at], testSigner), b[at:])
 	f := mustOpen(t, b, nil)
@@ -247,7 +247,7 @@ func TestSignatureByHand(t *testing.T) {
 // a compression section of type 0 with the checksum of the plain weights, so that readers
 // without support for encryption refuse it.
 func TestEncryptedHasCompressionSection(t *testing.T) {
-	p := floatPlan()
+	p := floatSchema()
 	plainFile := written(t, p, nil)
 	plain := plainFile[le.Uint64(plainFile[48:]):]
 	b := written(t, p, &format.WriteOptions{Key: testKey})

@@ -20,7 +20,7 @@ func TestKeyIsNotReadAgain(t *testing.T) {
 	testhost.NeedMaps(t)
 	_, forger, err := ed25519.GenerateKey(nil)
 	expect.OK(t, err)
-	b := written(t, mixedPlan(), &format.WriteOptions{Signer: forger})
+	b := written(t, mixedSchema(), &format.WriteOptions{Signer: forger})
 	path := saved(t, b)
 	f, err := Open(path, nil)
 	expect.OK(t, err)
@@ -61,7 +61,7 @@ func (r *forgery) ReadAt(p []byte, off int64) (int, error) {
 // TestSignedIsWhatWasParsed checks that a file that changes between parsing and hashing
 // fails verification, even if every checksum matches.
 func TestSignedIsWhatWasParsed(t *testing.T) {
-	signed := written(t, mixedPlan(), &format.WriteOptions{Signer: testSigner})
+	signed := written(t, mixedSchema(), &format.WriteOptions{Signer: testSigner})
 	forged := bytes.Clone(signed)
 	at := bytes.Index(forged, []byte(`"tensor_names":["`)) + len(`"tensor_names":["`)
 	forged[at] = 'Q'

@@ -47,7 +47,7 @@ func (e *encoder) newWeights() (driver.Encoder, error) {
 	case e.o.Quantized:
 		return &quantizedWeights{e}, nil
 	case m == MethodNone:
-		return &plainWeights{encoder: e, sums: make([]crc, len(e.plan.Tensors))}, nil
+		return &plainWeights{encoder: e, sums: make([]crc, len(e.schema.Tensors))}, nil
 	case e.o.Chunked, m == MethodFloat16: // without a chunk table, pieces of halves are contiguous
 		return &chunkedWeights{encoder: e}, nil
 	case e.o.collects():
@@ -94,7 +94,7 @@ func (w *plainWeights) Tensor(i int, in driver.Input) error {
 
 func (w *plainWeights) Finish() error {
 	for i := w.next; i < len(w.sums); i++ {
-		w.out.original.join(uint32(w.sums[i]), w.plan.Tensors[i].Size)
+		w.out.original.join(uint32(w.sums[i]), w.schema.Tensors[i].Size)
 		w.out.original.Write(w.pad(i))
 	}
 	w.out.size, w.out.sum = w.size, uint32(w.out.original)

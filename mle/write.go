@@ -29,7 +29,7 @@ func encode(t driver.Target, p *schema.Schema, o *settings) (driver.Encoder, err
 	if o.Quantized {
 		p = asFloats(p)
 	}
-	e := &encoder{t: t, o: o, plan: p, from: from}
+	e := &encoder{t: t, o: o, schema: p, from: from}
 	for _, step := range []func() error{e.layout, e.begin} {
 		if err := step(); err != nil {
 			return nil, err
@@ -40,10 +40,10 @@ func encode(t driver.Target, p *schema.Schema, o *settings) (driver.Encoder, err
 
 // encoder writes one file, except for the tensors.
 type encoder struct {
-	t    driver.Target
-	o    *settings
-	plan *schema.Schema // as readers see it
-	from []tensor.Info  // the tensors that the caller writes
+	t      driver.Target
+	o      *settings
+	schema *schema.Schema // as readers see it
+	from   []tensor.Info  // the tensors that the caller writes
 
 	h       Header
 	meta    []byte
@@ -58,16 +58,16 @@ type encoder struct {
 
 // pad returns the padding behind tensor i.
 func (e *encoder) pad(i int) []byte {
-	return padding[:e.offsets[i+1]-e.offsets[i]-e.plan.Tensors[i].Size]
+	return padding[:e.offsets[i+1]-e.offsets[i]-e.schema.Tensors[i].Size]
 }
 
 // layout computes all offsets that do not depend on data, and encodes metadata and graph.
 func (e *encoder) layout() error {
-	e.offsets = make([]int64, 0, len(e.plan.Tensors)+1)
-	for i := range e.plan.Tensors {
+	e.offsets = make([]int64, 0, len(e.schema.Tensors)+1)
+	for i := range e.schema.Tensors {
 		at := wire.AlignUp(e.size, alignment)
 		e.offsets = append(e.offsets, at)
-		e.size = at + e.plan.Tensors[i].Size
+		e.size = at + e.schema.Tensors[i].Size
 	}
 	e.offsets = append(e.offsets, e.size)
 	if err := e.checkSize(); err != nil {
@@ -75,15 +75,15 @@ func (e *encoder) layout() error {
 	}
 	ir := e.o.IR
 	if ir == nil {
-		ir = buildIR(e.plan, e.o.Version, &schema.LossList{})
-	} else if err := checkIR(ir, e.plan, uint32(e.o.Version)); err != nil {
+		ir = buildIR(e.schema, e.o.Version, &schema.LossList{})
+	} else if err := checkIR(ir, e.schema, uint32(e.o.Version)); err != nil {
 		return err
 	}
 	var err error
 	if e.graph, err = encodeGraph(ir, uint32(e.o.Version), e.offsets); err != nil {
 		return err
 	}
-	e.meta = encodeMetadata(e.plan.Metadata, ir.Tensors)
+	e.meta = encodeMetadata(e.schema.Metadata, ir.Tensors)
 	h := &e.h
 	h.Version, h.HeaderSize = uint32(e.o.Version), uint32(e.o.HeaderSize)
 	h.MinReaderVersion, h.WriterVersion = maxVersion, maxVersion // version 1 has another header

@@ -49,7 +49,7 @@ func TestLayout(t *testing.T) {
 		}
 		o.Format = Format{HeaderSize: 128}
 	}
-	b := written(t, mixedPlan(), &format.WriteOptions{Format: Format{Version: 1}})
+	b := written(t, mixedSchema(), &format.WriteOptions{Format: Format{Version: 1}})
 	if le.Uint32(b[4:]) != 1 || le.Uint64(b[8:]) != 72 || le.Uint64(b[56:]) != 0 || le.Uint64(b[64:]) != 0 {
 		t.Errorf("header of version 1: % x", b[:72])
 	}
@@ -76,10 +76,10 @@ func TestWriterRefuses(t *testing.T) {
 		return graphOf(schema.Node{Op: "Add", Attributes: []schema.Attribute{{Name: "a", Value: v}}})
 	}
 	tests := []struct {
-		name string
-		plan *schema.Schema
-		o    *format.WriteOptions
-		want error
+		name   string
+		schema *schema.Schema
+		o      *format.WriteOptions
+		want   error
 	}{
 		{"float64", one(tensor.Float64, 2), nil, format.ErrUnsupported},
 		{"no elements", one(tensor.Float32, 0), nil, format.ErrUnsupported},
@@ -114,7 +114,7 @@ func TestWriterRefuses(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := newWriter(io.Discard, tt.plan, tt.o)
+			_, err := newWriter(io.Discard, tt.schema, tt.o)
 			if !errors.Is(err, tt.want) || !errors.Is(err, format.ErrSchema) {
 				t.Errorf("%v, want ErrSchema and %v", err, tt.want)
 			}
@@ -202,12 +202,12 @@ func TestAttributeTypes(t *testing.T) {
 func TestSharedAttributesOnce(t *testing.T) {
 	const nodes, size = 1000, 128 << 10
 	attributes := []schema.Attribute{{Name: "a", Value: strings.Repeat("x", size)}}
-	plan := &schema.Schema{Graph: &schema.Graph{Inputs: []schema.ValueInfo{{Name: "x", DType: tensor.Float32}}}}
+	s := &schema.Schema{Graph: &schema.Graph{Inputs: []schema.ValueInfo{{Name: "x", DType: tensor.Float32}}}}
 	for range nodes {
-		plan.Graph.Nodes = append(plan.Graph.Nodes, schema.Node{Op: "ReLU", Inputs: []string{"x"}, Outputs: []string{"x"}, Attributes: attributes})
+		s.Graph.Nodes = append(s.Graph.Nodes, schema.Node{Op: "ReLU", Inputs: []string{"x"}, Outputs: []string{"x"}, Attributes: attributes})
 	}
 	before := allocatedBytes()
-	b := written(t, plan, nil)
+	b := written(t, s, nil)
 	f, err := openBytes(b, nil)
 	expect.OK(t, err)
 	defer f.Close()
@@ -306,9 +306,9 @@ func TestLosses(t *testing.T) {
 		return p
 	}
 	for _, c := range []struct {
-		name string
-		plan *schema.Schema
-		want []string
+		name   string
+		schema *schema.Schema
+		want   []string
 	}{
 		{"nothing known", input(schema.ValueInfo{Name: "x"}), nil},
 		{"dtype", input(schema.ValueInfo{Name: "x", DType: tensor.Float64}), []string{"value:x"}},
@@ -324,7 +324,7 @@ func TestLosses(t *testing.T) {
 		{"names that are none", names(json.RawMessage(`["w",1]`)), []string{"metadata:tensor_names"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w, err := newWriter(io.Discard, c.plan, nil)
+			w, err := newWriter(io.Discard, c.schema, nil)
 			var items []string
 			var lost *schema.LossError
 			if errors.As(err, &lost) {

@@ -103,8 +103,8 @@ func foreign() formattest.File {
 	}}
 }
 
-// scalePlan returns a schema of n numbered constants.
-func scalePlan(n int, elems int64) *schema.Schema {
+// scaleSchema returns a schema of n numbered constants.
+func scaleSchema(n int, elems int64) *schema.Schema {
 	p := &schema.Schema{Tensors: make([]tensor.Info, n)}
 	for i := range p.Tensors {
 		p.Tensors[i] = tensor.Info{Name: constantName(uint32(i)), DType: tensor.Float32, Shape: tensor.Shape{elems}}
@@ -118,7 +118,7 @@ func TestConformance(t *testing.T) {
 	zeros := func(t tensor.Info) []byte { return make([]byte, t.Size) }
 	formattest.Run(t, formattest.Config{
 		Format:  Format{},
-		Neutral: withFields, Reorders: true, ReadsAll: true, ZeroCopy: true, Scale: scalePlan, MaxAllocs: 21,
+		Neutral: withFields, Reorders: true, ReadsAll: true, ZeroCopy: true, Scale: scaleSchema, MaxAllocs: 21,
 		Samples: []formattest.Sample{
 			{Name: "small", Schema: small, Structural: formattest.Whole},
 			{Name: "empty", Schema: &schema.Schema{}, Structural: formattest.Whole},

@@ -71,14 +71,14 @@ func ExampleFormat() {
 	}
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "model.mobi")
-	plan := &schema.Schema{Tensors: []tensor.Info{{Name: "42", DType: tensor.Int8, Shape: tensor.Shape{3}}}}
+	s := &schema.Schema{Tensors: []tensor.Info{{Name: "42", DType: tensor.Int8, Shape: tensor.Shape{3}}}}
 	o := &format.WriteOptions{
 		Format:      mobi.Format{FrameworkVersion: 3},
 		Compression: "gzip",
 		Level:       9,
 		Time:        time.Unix(1_700_000_000, 0),
 	}
-	w, err := format.Create(path, plan, o)
+	w, err := format.Create(path, s, o)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -82,7 +82,7 @@ func TestNumbering(t *testing.T) {
 	}
 }
 
-func planOf(t *testing.T, f *File) *schema.Schema {
+func schemaOf(t *testing.T, f *File) *schema.Schema {
 	t.Helper()
 	p, err := f.Schema()
 	expect.OK(t, err)
@@ -101,13 +101,13 @@ func TestGraphRewritten(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := openImage(t, b)
-			want := planOf(t, f)
+			want := schemaOf(t, f)
 			var out bytes.Buffer
 			w, err := newWriter(&out, want, inMemory(nil))
 			expect.OK(t, err)
 			expect.OK(t, w.WriteModel(f.Model))
 			expect.OK(t, w.Close())
-			got := planOf(t, openImage(t, out.Bytes()))
+			got := schemaOf(t, openImage(t, out.Bytes()))
 			expect.Equal(t, want, got, cmpopts.IgnoreFields(tensor.Info{}, "Offset"))
 		})
 	}

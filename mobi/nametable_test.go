@@ -32,7 +32,7 @@ func named(input int, name string) []byte {
 func restored(t *testing.T, b []byte) *schema.Schema {
 	t.Helper()
 	f := openImage(t, b)
-	p := planOf(t, f)
+	p := schemaOf(t, f)
 	f.f.restore(p)
 	return p
 }
@@ -62,7 +62,7 @@ func TestRestoreRefused(t *testing.T) {
 		"NUL":               op(10, []uint32{9}, nil, named(0, "a\x00")),
 	} {
 		b := with(func(m *image) { m.ops = append(m.ops, op) })
-		if d := cmp.Diff(planOf(t, openImage(t, b)), restored(t, b)); d != "" {
+		if d := cmp.Diff(schemaOf(t, openImage(t, b)), restored(t, b)); d != "" {
 			t.Errorf("%s: %s", name, d)
 		}
 	}

@@ -12,9 +12,9 @@ import (
 // the values between operators in order of appearance, and the outputs. So readers,
 // which see only ids, find inputs and outputs in the order of their specs.
 type numbering struct {
-	ids       []uint32 // of the constants, by plan index
+	ids       []uint32 // of the constants, by index in the schema
 	byName    map[string]uint32
-	constants map[string]int // plan indices, by tensor name
+	constants map[string]int // indices in the schema, by tensor name
 }
 
 // newNumbering numbers the tensors and the edges of g, which may be nil.

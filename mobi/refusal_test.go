@@ -34,12 +34,12 @@ func one(change func(p *schema.Schema, node *schema.Node)) *schema.Schema {
 
 // refused is a schema that cannot be written, and part of the message.
 type refused struct {
-	plan *schema.Schema
-	err  error
-	text string
+	schema *schema.Schema
+	err    error
+	text   string
 }
 
-// spoiled returns plans that cannot be written, by their defect.
+// spoiled returns schemas that cannot be written, by their defect.
 func spoiled() map[string]refused {
 	tensors := func(infos ...tensor.Info) *schema.Schema { return &schema.Schema{Tensors: infos} }
 	attr := func(name string, v any) *schema.Schema {
@@ -104,7 +104,7 @@ func TestRefusals(t *testing.T) {
 	for name, c := range spoiled() {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			_, err := newWriter(&out, c.plan, inMemory(nil))
+			_, err := newWriter(&out, c.schema, inMemory(nil))
 			var e *tensor.Error
 			if !errors.Is(err, format.ErrSchema) || !errors.Is(err, c.err) || !errors.As(err, &e) || e.Format != "mobi" || !strings.Contains(err.Error(), c.text) {
 				t.Errorf("error %v, want %v with %q", err, c.err, c.text)

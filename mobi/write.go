@@ -24,7 +24,7 @@ type document struct {
 	o      *driver.LayoutOptions
 	head   []byte   // metadata and specs
 	graph  []byte   // the operator graph
-	stored []stored // the constants, by plan index
+	stored []stored // the constants, by index in the schema
 }
 
 // newDocument encodes a schema, lists what the file cannot hold of it, and checks that readers will

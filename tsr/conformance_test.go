@@ -21,11 +21,11 @@ func TestConformance(t *testing.T) {
 	formattest.Run(t, formattest.Config{
 		Format: Format{},
 		Samples: []formattest.Sample{
-			{Name: "float32", Schema: samplePlan(tensor.Float32, tensor.Shape{2, 3, 4, 5}), Structural: butType},
-			{Name: "int8", Schema: samplePlan(tensor.Int8, tensor.Shape{2, 3, 5, 7}), Structural: header},
-			{Name: "int32", Schema: samplePlan(tensor.Int32, tensor.Shape{2, 1, 1, 5}), Structural: butType},
-			{Name: "scalar", Schema: samplePlan(tensor.Float32, tensor.Shape{}), Structural: nil},
-			{Name: "empty", Schema: samplePlan(tensor.Int8, tensor.Shape{2, 0}), Structural: nil},
+			{Name: "float32", Schema: sampleSchema(tensor.Float32, tensor.Shape{2, 3, 4, 5}), Structural: butType},
+			{Name: "int8", Schema: sampleSchema(tensor.Int8, tensor.Shape{2, 3, 5, 7}), Structural: header},
+			{Name: "int32", Schema: sampleSchema(tensor.Int32, tensor.Shape{2, 1, 1, 5}), Structural: butType},
+			{Name: "scalar", Schema: sampleSchema(tensor.Float32, tensor.Shape{}), Structural: nil},
+			{Name: "empty", Schema: sampleSchema(tensor.Int8, tensor.Shape{2, 0}), Structural: nil},
 		},
 		Exempt: map[string]string{
 			"Overlap":     "a file has one tensor",
@@ -36,7 +36,7 @@ func TestConformance(t *testing.T) {
 		MaxAllocs:     16,
 		Align:         headerSize,
 		Scale: func(_ int, elems int64) *schema.Schema {
-			return samplePlan(tensor.Float32, tensor.Shape{elems})
+			return sampleSchema(tensor.Float32, tensor.Shape{elems})
 		},
 	})
 }

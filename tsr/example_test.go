@@ -34,8 +34,8 @@ func ExampleFormat() {
 	}
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "bias.tsr")
-	plan := &schema.Schema{Tensors: []tensor.Info{{Name: "bias", DType: tensor.Int8, Shape: tensor.Shape{3}}}}
-	w, err := format.Create(path, plan, nil)
+	s := &schema.Schema{Tensors: []tensor.Info{{Name: "bias", DType: tensor.Int8, Shape: tensor.Shape{3}}}}
+	w, err := format.Create(path, s, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -63,11 +63,11 @@ func ExampleFormat_directory() {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	plan := &schema.Schema{Tensors: []tensor.Info{
+	s := &schema.Schema{Tensors: []tensor.Info{
 		{Name: "fc.weight", DType: tensor.Int8, Shape: tensor.Shape{2, 2}},
 		{Name: "fc.bias", DType: tensor.Int32, Shape: tensor.Shape{2}},
 	}}
-	w, err := format.Create(filepath.Join(dir, "layer")+"/", plan, &format.WriteOptions{Format: tsr.Format{}})
+	w, err := format.Create(filepath.Join(dir, "layer")+"/", s, &format.WriteOptions{Format: tsr.Format{}})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -98,8 +98,8 @@ var golden = []struct {
 	{"empty, large dims", tensor.Int32, tensor.Shape{0, math.MaxInt32, 1 << 29}, file(3, 3, [4]int32{1, 0, math.MaxInt32, 1 << 29}, nil)},
 }
 
-// plan returns a schema with one tensor, named as in a file opened from memory.
-func samplePlan(d tensor.DType, s tensor.Shape) *schema.Schema {
+// sampleSchema returns a schema with one tensor, named as in a file opened from memory.
+func sampleSchema(d tensor.DType, s tensor.Shape) *schema.Schema {
 	return &schema.Schema{Tensors: []tensor.Info{{Name: "tensor", DType: d, Shape: s}}}
 }
 
@@ -107,7 +107,7 @@ func TestGoldenWrite(t *testing.T) {
 	for _, c := range golden {
 		t.Run(c.name, func(t *testing.T) {
 			var b bytes.Buffer
-			w, err := newWriter(&b, samplePlan(c.dtype, c.shape), nil)
+			w, err := newWriter(&b, sampleSchema(c.dtype, c.shape), nil)
 			expect.OK(t, err)
 			finish(t, w, map[string][]byte{"tensor": c.file.data})
 			expect.Equal(t, c.file.bytes(), b.Bytes())

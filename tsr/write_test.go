@@ -18,33 +18,33 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// refusedPlans lists plans that neither a file nor a directory can hold.
-var refusedPlans = []struct {
-	name  string
-	plan  *schema.Schema
-	err   error // besides ErrSchema
-	field string
+// refusedSchemas lists schemas that neither a file nor a directory can hold.
+var refusedSchemas = []struct {
+	name   string
+	schema *schema.Schema
+	err    error // besides ErrSchema
+	field  string
 }{
 	{"nil", nil, format.ErrUnsupported, "tensors"},
 	{"no tensors", &schema.Schema{}, format.ErrUnsupported, "tensors"},
-	{"float64", samplePlan(tensor.Float64, tensor.Shape{2}), format.ErrUnsupported, `tensor "tensor"`},
-	{"bool", samplePlan(tensor.Bool, nil), format.ErrUnsupported, `tensor "tensor"`},
-	{"no dtype", samplePlan(tensor.Invalid, nil), format.ErrDType, `tensor "tensor"`},
-	{"rank 5", samplePlan(tensor.Int8, tensor.Shape{1, 1, 1, 1, 1}), format.ErrUnsupported, `tensor "tensor"`},
-	{"large dim", samplePlan(tensor.Int8, tensor.Shape{0, math.MaxInt32 + 1}), format.ErrUnsupported, `tensor "tensor"`},
-	{"negative dim", samplePlan(tensor.Int8, tensor.Shape{-1}), format.ErrShape, `tensor "tensor"`},
-	{"overflow", samplePlan(tensor.Int8, tensor.Shape{1 << 30, 1 << 30, 1 << 30}), format.ErrShape, `tensor "tensor"`},
-	{"metadata", &schema.Schema{Metadata: schema.Metadata{{Key: "a", Value: "b"}}, Tensors: samplePlan(tensor.Int8, nil).Tensors}, format.ErrUnsupported, `metadata "a"`},
-	{"graph", &schema.Schema{Graph: &schema.Graph{Name: "g"}, Tensors: samplePlan(tensor.Int8, nil).Tensors}, format.ErrUnsupported, "graph"},
+	{"float64", sampleSchema(tensor.Float64, tensor.Shape{2}), format.ErrUnsupported, `tensor "tensor"`},
+	{"bool", sampleSchema(tensor.Bool, nil), format.ErrUnsupported, `tensor "tensor"`},
+	{"no dtype", sampleSchema(tensor.Invalid, nil), format.ErrDType, `tensor "tensor"`},
+	{"rank 5", sampleSchema(tensor.Int8, tensor.Shape{1, 1, 1, 1, 1}), format.ErrUnsupported, `tensor "tensor"`},
+	{"large dim", sampleSchema(tensor.Int8, tensor.Shape{0, math.MaxInt32 + 1}), format.ErrUnsupported, `tensor "tensor"`},
+	{"negative dim", sampleSchema(tensor.Int8, tensor.Shape{-1}), format.ErrShape, `tensor "tensor"`},
+	{"overflow", sampleSchema(tensor.Int8, tensor.Shape{1 << 30, 1 << 30, 1 << 30}), format.ErrShape, `tensor "tensor"`},
+	{"metadata", &schema.Schema{Metadata: schema.Metadata{{Key: "a", Value: "b"}}, Tensors: sampleSchema(tensor.Int8, nil).Tensors}, format.ErrUnsupported, `metadata "a"`},
+	{"graph", &schema.Schema{Graph: &schema.Graph{Name: "g"}, Tensors: sampleSchema(tensor.Int8, nil).Tensors}, format.ErrUnsupported, "graph"},
 }
 
-func TestRefusedPlans(t *testing.T) {
-	for _, c := range refusedPlans {
+func TestRefusedSchemas(t *testing.T) {
+	for _, c := range refusedSchemas {
 		t.Run(c.name, func(t *testing.T) {
 			dir := tree(t, nil)
-			_, stream := newWriter(io.Discard, c.plan, nil)
-			_, single := create(dir+"/w.tsr", c.plan, nil)
-			_, many := create(dir+"/m/", c.plan, nil)
+			_, stream := newWriter(io.Discard, c.schema, nil)
+			_, single := create(dir+"/w.tsr", c.schema, nil)
+			_, many := create(dir+"/m/", c.schema, nil)
 			for how, err := range map[string]error{"a stream": stream, "a file": single, "a directory": many} {
 				var e *tensor.Error
 				if !errors.As(err, &e) || !errors.Is(err, format.ErrSchema) || !errors.Is(err, c.err) || e.Field != c.field || e.Format != "tsr" {
@@ -81,16 +81,16 @@ func contains(t *testing.T, dir string, want ...string) {
 
 // TestCreatePlace checks when Create writes a file and when a directory.
 func TestCreatePlace(t *testing.T) {
-	one, oneData := samplePlan(tensor.Int8, tensor.Shape{3}), map[string][]byte{"tensor": int8s(3)}
+	one, oneData := sampleSchema(tensor.Int8, tensor.Shape{3}), map[string][]byte{"tensor": int8s(3)}
 	two := &schema.Schema{Tensors: []tensor.Info{
 		{Name: "w", DType: tensor.Float32, Shape: tensor.Shape{3, 4}}, {Name: "b.x", DType: tensor.Int8, Shape: tensor.Shape{3}},
 	}}
 	twoData := map[string][]byte{"w": floats(12), "b.x": int8s(3)}
 	for _, c := range []struct {
-		path string
-		plan *schema.Schema
-		data map[string][]byte
-		want string // the file that must exist
+		path   string
+		schema *schema.Schema
+		data   map[string][]byte
+		want   string // the file that must exist
 	}{
 		{"new.tsr", one, oneData, "new.tsr"},
 		{"new", one, oneData, "new"},
@@ -103,7 +103,7 @@ func TestCreatePlace(t *testing.T) {
 	} {
 		t.Run(c.want, func(t *testing.T) {
 			dir := tree(t, map[string][]byte{"dir/": nil, "old.tsr": nil})
-			w, err := create(dir+"/"+c.path, c.plan, nil)
+			w, err := create(dir+"/"+c.path, c.schema, nil)
 			expect.OK(t, err)
 			finish(t, w, c.data)
 			f, err := Open(filepath.Join(dir, c.want), nil)
@@ -134,7 +134,7 @@ func TestDirectoryNames(t *testing.T) {
 
 // TestOptions checks that options that TSR lacks are refused by name.
 func TestOptions(t *testing.T) {
-	plan := samplePlan(tensor.Int8, tensor.Shape{3})
+	s := sampleSchema(tensor.Int8, tensor.Shape{3})
 	for field, o := range map[string]format.WriteOptions{
 		"Compression":  {Compression: "zstd"},
 		"Level":        {Level: 1},
@@ -146,7 +146,7 @@ func TestOptions(t *testing.T) {
 		"External":     {External: "data"},
 	} {
 		var e *tensor.Error
-		_, err := newWriter(io.Discard, plan, &o)
+		_, err := newWriter(io.Discard, s, &o)
 		if !errors.Is(err, format.ErrOption) || !errors.As(err, &e) || e.Field != field {
 			t.Errorf("%v, want ErrOption for %s", err, field)
 		}

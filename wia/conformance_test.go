@@ -42,16 +42,16 @@ func foreign() []formattest.File {
 }
 
 func TestConformance(t *testing.T) {
-	full, plan := samplePlan(t), tinyPlan()
+	full, s := sampleSchema(t), tinySchema()
 	formattest.Run(t, formattest.Config{
 		Format: Format{}, ZeroCopy: true, Align: alignment, Files: foreign(), MaxAllocs: 40,
 		Samples: []formattest.Sample{
 			{Name: "full", Schema: full},
-			{Name: "plain", Schema: plan, Structural: covered},
+			{Name: "plain", Schema: s, Structural: covered},
 			{Name: "empty", Schema: &schema.Schema{}, Structural: covered},
-			{Name: "gzip blocks", Schema: plan, Structural: covered, Slack: 1 << 20,
+			{Name: "gzip blocks", Schema: s, Structural: covered, Slack: 1 << 20,
 				Write: &format.WriteOptions{Compression: "gzip", Format: plainTensors}},
-			{Name: "zstd blocks", Schema: plan, Structural: covered, Slack: 4 << 20,
+			{Name: "zstd blocks", Schema: s, Structural: covered, Slack: 4 << 20,
 				Write: &format.WriteOptions{Compression: "zstd", Format: plainTensors}},
 		},
 	})
@@ -60,15 +60,15 @@ func TestConformance(t *testing.T) {
 		Samples: []formattest.Sample{
 			{Name: "full compressed", Schema: full, Slack: 4 << 20,
 				Write: &format.WriteOptions{Compression: "zstd", Format: Format{CompressTensor: alternate}}},
-			{Name: "gzip", Schema: plan, Structural: covered, Write: &format.WriteOptions{Compression: "gzip"}, Slack: 1 << 20},
-			{Name: "tensors", Schema: plan, Structural: covered, Slack: 4 << 20,
+			{Name: "gzip", Schema: s, Structural: covered, Write: &format.WriteOptions{Compression: "gzip"}, Slack: 1 << 20},
+			{Name: "tensors", Schema: s, Structural: covered, Slack: 4 << 20,
 				Write: &format.WriteOptions{Format: Format{CompressTensor: alternate}}},
-			{Name: "encrypted", Schema: plan, Structural: covered, Write: &format.WriteOptions{Key: testKey},
+			{Name: "encrypted", Schema: s, Structural: covered, Write: &format.WriteOptions{Key: testKey},
 				Options: &format.Options{Key: testKey}, Random: true},
-			{Name: "all", Schema: plan, Options: &format.Options{Key: testKey}, Random: true, Slack: 4 << 20,
+			{Name: "all", Schema: s, Options: &format.Options{Key: testKey}, Random: true, Slack: 4 << 20,
 				Write: &format.WriteOptions{Compression: "gzip", Key: testKey, Signer: rsaSigner,
 					Format: Format{CompressTensor: alternate}}},
-			{Name: "ecdsa", Schema: plan, Structural: covered, Write: &format.WriteOptions{Signer: ecKey}},
+			{Name: "ecdsa", Schema: s, Structural: covered, Write: &format.WriteOptions{Signer: ecKey}},
 		},
 	})
 }

@@ -26,7 +26,7 @@ import (
 
 // model writes a small model with a graph, signed if there is a signer, and opens it.
 func model(signer crypto.Signer) *wia.File {
-	plan := &schema.Schema{
+	s := &schema.Schema{
 		Metadata: schema.Metadata{{Key: "model_info", Value: json.RawMessage(`{"name":"edge detector"}`)}},
 		Tensors:  []tensor.Info{{Name: "kernel", DType: tensor.Float32, Shape: tensor.Shape{1, 1, 1, 3}}},
 		Graph: &schema.Graph{
@@ -37,7 +37,7 @@ func model(signer crypto.Signer) *wia.File {
 		},
 	}
 	var out bytes.Buffer
-	w, err := format.NewWriter(&out, plan, &format.WriteOptions{Format: wia.Format{}, Signer: signer})
+	w, err := format.NewWriter(&out, s, &format.WriteOptions{Format: wia.Format{}, Signer: signer})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -115,9 +115,9 @@ func ExampleOpen() {
 	}
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "model.wia")
-	plan := &schema.Schema{Metadata: schema.Metadata{{Key: "ir_version", Value: 8}}}
+	s := &schema.Schema{Metadata: schema.Metadata{{Key: "ir_version", Value: 8}}}
 	key := make([]byte, 32) // from a key store
-	w, err := format.Create(path, plan, &format.WriteOptions{Key: key, Compression: "zstd"})
+	w, err := format.Create(path, s, &format.WriteOptions{Key: key, Compression: "zstd"})
 	if err != nil {
 		log.Fatal(err)
 	}

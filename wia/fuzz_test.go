@@ -66,8 +66,8 @@ func seeds() []container {
 
 func FuzzContainer(f *testing.F) {
 	corpus.Seed(f)
-	f.Add(writeSample(f, tinyPlan(), &format.WriteOptions{Key: testKey}))
-	f.Add(writeSample(f, tinyPlan(), &format.WriteOptions{Compression: "zstd", Signer: ecKey, Format: Format{CompressTensor: alternate}}))
+	f.Add(writeSample(f, tinySchema(), &format.WriteOptions{Key: testKey}))
+	f.Add(writeSample(f, tinySchema(), &format.WriteOptions{Compression: "zstd", Signer: ecKey, Format: Format{CompressTensor: alternate}}))
 	f.Fuzz(exercise)
 }
 

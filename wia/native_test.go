@@ -16,8 +16,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// planned writes a copy of odd after change has changed its schema.
-func planned(t *testing.T, change func(*schema.Schema), o *format.WriteOptions) (*File, error) {
+// changedCopy writes a copy of odd after change has changed its schema.
+func changedCopy(t *testing.T, change func(*schema.Schema), o *format.WriteOptions) (*File, error) {
 	t.Helper()
 	f := mustOpen(t, odd().bytes(), nil)
 	p, err := f.Schema()
@@ -33,9 +33,9 @@ func planned(t *testing.T, change func(*schema.Schema), o *format.WriteOptions) 
 	return mustOpen(t, out.Bytes(), nil), nil
 }
 
-// TestPlanFollows checks that parts of a file that a schema cannot hold follow its
+// TestSchemaFollows checks that parts of a file that a schema cannot hold follow its
 // tensors, or are listed as losses.
-func TestPlanFollows(t *testing.T) {
+func TestSchemaFollows(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "m.wia")
 	_, err := convert.Model(t.Context(), mustOpen(t, odd().bytes(), nil).Model, path, &convert.Options{Rename: strings.NewReplacer("w", "new").Replace})
 	expect.OK(t, err)
@@ -53,18 +53,18 @@ func TestPlanFollows(t *testing.T) {
 
 	// A graph that has changed is written without what only the old message holds.
 	other := func(p *schema.Schema) { p.Graph.Nodes[0].Op = "Other" }
-	_, err = planned(t, other, &format.WriteOptions{AcceptLoss: []string{"attribute", "value", "label"}})
+	_, err = changedCopy(t, other, &format.WriteOptions{AcceptLoss: []string{"attribute", "value", "label"}})
 	var refused *schema.LossError
 	if !errors.As(err, &refused) || !slices.ContainsFunc(refused.Losses, func(l schema.Loss) bool { return l.Item() == "native:doc_string" }) {
 		t.Fatal(err)
 	}
-	f, err := planned(t, other, &format.WriteOptions{AcceptLoss: schema.AcceptableLosses()})
+	f, err := changedCopy(t, other, &format.WriteOptions{AcceptLoss: schema.AcceptableLosses()})
 	expect.OK(t, err)
 	if m := recordOf(t, f, "w"); !bytes.Contains(m, st(1, "doc")) {
 		t.Error(m)
 	}
 	for _, raw := range [][]byte{{0x0a, 9}, {0x0a, 2, 0x12, 9}} {
-		_, err := planned(t, func(p *schema.Schema) { p.Native.Raw = raw }, nil)
+		_, err := changedCopy(t, func(p *schema.Schema) { p.Native.Raw = raw }, nil)
 		if !errors.Is(err, format.ErrSchema) {
 			t.Errorf("%x: %v", raw, err)
 		}

@@ -126,7 +126,7 @@ func TestProtobufReads(t *testing.T) {
 		"signed":    {Signer: rsaSigner},
 	} {
 		t.Run(name, func(t *testing.T) {
-			file := writeSample(t, samplePlan(t), o)
+			file := writeSample(t, sampleSchema(t), o)
 			f := mustOpen(t, file, &format.Options{Key: testKey})
 			s := f.f.hdr.blocks[signatureBlock]
 			graph := decode(t, d, "Graph", f.f.payloads[graphBlock].Win)

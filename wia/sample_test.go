@@ -20,9 +20,9 @@ var testKey = bytes.Repeat([]byte{7}, 32)
 
 func allDTypes() []tensor.DType { return dtypes[1:] }
 
-// samplePlan returns a schema with tensors of all dtypes, quantization, metadata and
+// sampleSchema returns a schema with tensors of all dtypes, quantization, metadata and
 // a graph.
-func samplePlan(t testing.TB) *schema.Schema {
+func sampleSchema(t testing.TB) *schema.Schema {
 	t.Helper()
 	p := &schema.Schema{}
 	for i, d := range allDTypes() {
@@ -73,9 +73,9 @@ func writeSample(t testing.TB, p *schema.Schema, o *format.WriteOptions) []byte 
 	return out.Bytes()
 }
 
-// tinyPlan returns a small plan with all that changes the layout: the conformance
+// tinySchema returns a small schema with all that changes the layout: the conformance
 // kit flips every bit of its file.
-func tinyPlan() *schema.Schema {
+func tinySchema() *schema.Schema {
 	return &schema.Schema{
 		Metadata: schema.Metadata{{Key: "a", Value: "b"}},
 		Tensors: []tensor.Info{

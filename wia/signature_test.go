@@ -54,7 +54,7 @@ func TestOpenSSL(t *testing.T) {
 			text := expect.Read(t, file("key.pem"))
 			key, err := PrivateKey(text)
 			expect.OK(t, err)
-			f := mustOpen(t, writeSample(t, samplePlan(t), &format.WriteOptions{Signer: key}), nil)
+			f := mustOpen(t, writeSample(t, sampleSchema(t), &format.WriteOptions{Signer: key}), nil)
 			expect.OK(t, os.WriteFile(file("message"), f.f.signature.message(), 0o600))
 			expect.OK(t, os.WriteFile(file("signature"), f.f.signature.value, 0o600))
 			out := run("dgst", "-sha256", "-verify", file("pub.pem"), "-signature", file("signature"), file("message"))
@@ -68,7 +68,7 @@ func TestOpenSSL(t *testing.T) {
 }
 
 func TestEncryption(t *testing.T) {
-	b := writeSample(t, samplePlan(t), &format.WriteOptions{Key: testKey, Compression: "zstd"})
+	b := writeSample(t, sampleSchema(t), &format.WriteOptions{Key: testKey, Compression: "zstd"})
 	for _, key := range [][]byte{{}, testKey[:31]} {
 		_, reading := openBytes(b, &format.Options{Key: key})
 		_, writing := newWriter(io.Discard, nil, &format.WriteOptions{Key: key})
@@ -85,7 +85,7 @@ func TestEncryption(t *testing.T) {
 			t.Errorf("%s: offset %d, zero-copy %v", name, info.Offset, v.ZeroCopy())
 		}
 	}
-	again := writeSample(t, samplePlan(t), &format.WriteOptions{Key: testKey, Compression: "zstd"})
+	again := writeSample(t, sampleSchema(t), &format.WriteOptions{Key: testKey, Compression: "zstd"})
 	if at := f.f.hdr.blocks[tensorBlock].off; bytes.Equal(b[at:at+12], again[at:at+12]) {
 		t.Error("a nonce was used twice")
 	}
@@ -96,7 +96,7 @@ func TestEncryption(t *testing.T) {
 // same or missing.
 func TestBitsOfTheSignatureBlock(t *testing.T) {
 	for name, signer := range map[string]crypto.Signer{"RSA": rsaSigner, "ECDSA": ecKey} {
-		b := writeSample(t, tinyPlan(), &format.WriteOptions{Signer: signer})
+		b := writeSample(t, tinySchema(), &format.WriteOptions{Signer: signer})
 		good := mustOpen(t, b, nil).f
 		s, passed := good.hdr.blocks[signatureBlock], 0
 		for i := s.off; i < s.end(); i++ {
@@ -131,7 +131,7 @@ func TestBadSignature(t *testing.T) {
 	huge := &rsa.PublicKey{N: new(big.Int).Lsh(big.NewInt(3), 20_000), E: 65537}
 	huge.N.SetBit(huge.N, 0, 1)
 	for name, signer := range map[string]crypto.Signer{"RSA": rsaSigner, "ECDSA": ecKey} {
-		b := writeSample(t, samplePlan(t), &format.WriteOptions{Signer: signer})
+		b := writeSample(t, sampleSchema(t), &format.WriteOptions{Signer: signer})
 		good := mustOpen(t, b, nil)
 		expect.OK(t, verify(good))
 		expect.OK(t, good.CheckClaim())
@@ -204,7 +204,7 @@ func resigned(t *testing.T, b []byte, good *File, g *signatures) []byte {
 // TestTrusted checks opening with a trusted key.
 func TestTrusted(t *testing.T) {
 	signer, other := ecKey, rsaSigner
-	signed := writeSample(t, samplePlan(t), &format.WriteOptions{Signer: signer})
+	signed := writeSample(t, sampleSchema(t), &format.WriteOptions{Signer: signer})
 	mine := signer.Public()
 	f := mustOpen(t, signed, nil)
 	changed := bytes.Clone(signed)
@@ -217,7 +217,7 @@ func TestTrusted(t *testing.T) {
 	}{
 		{"by the key", signed, format.Options{Trusted: format.TrustKey(mine)}, nil},
 		{"by another", signed, format.Options{Trusted: format.TrustKey(other.Public())}, format.ErrSignature},
-		{"unsigned", writeSample(t, samplePlan(t), nil), format.Options{Trusted: format.TrustKey(mine)}, format.ErrSignature},
+		{"unsigned", writeSample(t, sampleSchema(t), nil), format.Options{Trusted: format.TrustKey(mine)}, format.ErrSignature},
 		{"data changed", changed, format.Options{Trusted: format.TrustKey(mine)}, format.ErrChecksum},
 		{"a nil ECDSA key", signed, format.Options{Trusted: format.TrustKey((*ecdsa.PublicKey)(nil))}, format.ErrKey},
 		{"an empty RSA key", signed, format.Options{Trusted: format.TrustKey(&rsa.PublicKey{})}, format.ErrKey},
@@ -246,7 +246,7 @@ func TestUnusableSigners(t *testing.T) {
 		(*rsa.PrivateKey)(nil), (*ecdsa.PrivateKey)(nil), &rsa.PrivateKey{}, &ecdsa.PrivateKey{}, ed25519.PrivateKey(nil), ed25519.PrivateKey{1},
 		nilSigner{}, p384, ed25519.NewKeyFromSeed(testKey),
 	} {
-		if _, err := newWriter(io.Discard, tinyPlan(), &format.WriteOptions{Signer: signer}); !errors.Is(err, format.ErrKey) || !errors.Is(err, format.ErrSchema) {
+		if _, err := newWriter(io.Discard, tinySchema(), &format.WriteOptions{Signer: signer}); !errors.Is(err, format.ErrKey) || !errors.Is(err, format.ErrSchema) {
 			t.Errorf("%T: %v", signer, err)
 		}
 	}

@@ -24,7 +24,7 @@ func (d fileFormat) Layout(p *schema.Schema, o *driver.LayoutOptions) (*driver.L
 		return nil, err
 	}
 	w := &encoder{o: c}
-	err = w.plan(p)
+	err = w.prepare(p)
 	if err != nil {
 		return nil, err
 	}

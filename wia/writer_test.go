@@ -141,7 +141,7 @@ func TestCompressionOfTensors(t *testing.T) {
 		{"tensors otherwise", format.WriteOptions{Compression: "gzip", Format: only(Zstd)}, Gzip, "zstd"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			f := mustOpen(t, writeSample(t, tinyPlan(), &tt.o), nil)
+			f := mustOpen(t, writeSample(t, tinySchema(), &tt.o), nil)
 			expect.OK(t, verify(f))
 			expect.Equal(t, tt.blocks, f.Compression())
 			for name, v := range f.Tensors() {
@@ -196,7 +196,7 @@ func TestConvertedAttributes(t *testing.T) {
 // TestDeclaresAll checks that a graph without a list of initializers declares all
 // tensors.
 func TestDeclaresAll(t *testing.T) {
-	p := tinyPlan()
+	p := tinySchema()
 	p.Graph.Initializers = nil
 	f := mustOpen(t, writeSample(t, p, nil), nil)
 	g, err := f.Graph()

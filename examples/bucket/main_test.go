@@ -27,14 +27,14 @@ import (
 // model returns a file with two tensors of n bytes, filled with first and first+1.
 func model(t *testing.T, name string, n int, first byte) []byte {
 	t.Helper()
-	plan := &schema.Schema{}
+	s := &schema.Schema{}
 	for i := range 2 {
-		plan.Tensors = append(plan.Tensors, tensor.Info{Name: fmt.Sprint(i + 1), DType: tensor.Float32, Shape: tensor.Shape{int64(n) / 4}})
+		s.Tensors = append(s.Tensors, tensor.Info{Name: fmt.Sprint(i + 1), DType: tensor.Float32, Shape: tensor.Shape{int64(n) / 4}})
 	}
 	var out bytes.Buffer
-	w, err := format.NewWriter(&out, plan, &format.WriteOptions{Format: expect.Must(format.ByName(name))})
+	w, err := format.NewWriter(&out, s, &format.WriteOptions{Format: expect.Must(format.ByName(name))})
 	expect.OK(t, err)
-	for i, info := range plan.Tensors {
+	for i, info := range s.Tensors {
 		expect.OK(t, w.WriteTensor(info.Name, bytes.NewReader(data(n, first+byte(i)))))
 	}
 	expect.OK(t, w.Close())

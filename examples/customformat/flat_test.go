@@ -74,8 +74,8 @@ func with(change func(m *image)) []byte {
 	return m.bytes()
 }
 
-// plan returns the content of that file.
-func samplePlan() *schema.Schema {
+// sampleSchema returns the content of that file.
+func sampleSchema() *schema.Schema {
 	return &schema.Schema{Tensors: []tensor.Info{
 		{Name: "a", DType: tensor.Int8, Shape: tensor.Shape{2, 2}}, {Name: "b", DType: tensor.Float32, Shape: tensor.Shape{0}},
 	}}
@@ -125,7 +125,7 @@ func TestConformance(t *testing.T) {
 	for i, d := range dtypes {
 		long.Tensors = append(long.Tensors, tensor.Info{Name: fmt.Sprintf("%s.%d", strings.Repeat("layer.", 10), i), DType: d, Shape: tensor.Shape{int64(i), 3}})
 	}
-	intact := formattest.File{Name: "by hand", Bytes: with(func(*image) {}), Schema: samplePlan(), Data: map[string][]byte{"a": values, "b": {}}}
+	intact := formattest.File{Name: "by hand", Bytes: with(func(*image) {}), Schema: sampleSchema(), Data: map[string][]byte{"a": values, "b": {}}}
 	damaged := formattest.File{Name: "damaged data", Bytes: with(func(m *image) { m.records[0].sum++ }), VerifyErr: format.ErrChecksum}
 	formattest.Run(t, formattest.Config{
 		Format:   Format{},
@@ -133,7 +133,7 @@ func TestConformance(t *testing.T) {
 		Align:    alignment,
 		Samples: []formattest.Sample{
 			{Name: "nothing", Schema: &schema.Schema{}, Structural: structural},
-			{Name: "small", Schema: samplePlan(), Structural: structural},
+			{Name: "small", Schema: sampleSchema(), Structural: structural},
 			{Name: "all dtypes", Schema: long, Structural: structural},
 		},
 		Files: append(malformed, intact, damaged),
@@ -144,7 +144,7 @@ func TestConformance(t *testing.T) {
 // format detects it.
 func TestBytes(t *testing.T) {
 	var out bytes.Buffer
-	w, err := format.NewWriter(&out, samplePlan(), &format.WriteOptions{Format: Format{}})
+	w, err := format.NewWriter(&out, sampleSchema(), &format.WriteOptions{Format: Format{}})
 	must(t, err)
 	for _, name := range []string{"b", "a"} {
 		must(t, w.WriteTensor(name, bytes.NewReader(map[string][]byte{"a": values}[name])))
@@ -161,7 +161,7 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-// TestRefusals checks that plans the format cannot store are refused before anything is written.
+// TestRefusals checks that schemas the format cannot store are refused before anything is written.
 func TestRefusals(t *testing.T) {
 	one := func(change func(*tensor.Info)) *schema.Schema {
 		i := tensor.Info{Name: "a", DType: tensor.Int8, Shape: tensor.Shape{1}}
@@ -169,9 +169,9 @@ func TestRefusals(t *testing.T) {
 		return &schema.Schema{Tensors: []tensor.Info{i}}
 	}
 	tests := []struct {
-		name string
-		plan *schema.Schema
-		kind schema.LossKind // "" if only the layout refuses it
+		name   string
+		schema *schema.Schema
+		kind   schema.LossKind // "" if only the layout refuses it
 	}{
 		{"dtype", one(func(i *tensor.Info) { i.DType = tensor.Float64 }), schema.LossDType},
 		{"quantization", one(func(i *tensor.Info) { i.Quant = &tensor.Quantization{Axis: tensor.PerTensor, Scales: []float32{1}} }), schema.LossQuantization},
@@ -183,7 +183,7 @@ func TestRefusals(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var out bytes.Buffer
-			_, err := format.NewWriter(&out, tt.plan, &format.WriteOptions{Format: Format{}})
+			_, err := format.NewWriter(&out, tt.schema, &format.WriteOptions{Format: Format{}})
 			if !errors.Is(err, format.ErrSchema) || out.Len() > 0 {
 				t.Fatalf("%v after %d bytes, want ErrSchema", err, out.Len())
 			}

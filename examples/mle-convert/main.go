@@ -64,14 +64,14 @@ func (j *job) run(ctx context.Context, stdout, stderr io.Writer) error {
 	if _, err := f.Verify(ctx, nil); err != nil {
 		return err
 	}
-	plan, err := f.Schema()
+	s, err := f.Schema()
 	if err != nil {
 		return err
 	}
 	j.to.IR = f.IR()
 	progress := cli.NewProgress(stderr, "converting")
 	j.write.Progress = progress.Report
-	err = j.copy(f, plan)
+	err = j.copy(f, s)
 	progress.Finish()
 	if err != nil {
 		return err
@@ -80,8 +80,8 @@ func (j *job) run(ctx context.Context, stdout, stderr io.Writer) error {
 }
 
 // copy writes the output.
-func (j *job) copy(f *mle.File, plan *schema.Schema) error {
-	w, err := format.Create(j.output, plan, j.write.With(j.to))
+func (j *job) copy(f *mle.File, s *schema.Schema) error {
+	w, err := format.Create(j.output, s, j.write.With(j.to))
 	if err != nil {
 		return err
 	}

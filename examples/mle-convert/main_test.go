@@ -29,7 +29,7 @@ var (
 	signer = ed25519.NewKeyFromSeed(key)
 )
 
-func plan(elems int64) *schema.Schema {
+func schemaOf(elems int64) *schema.Schema {
 	return &schema.Schema{
 		Metadata: schema.Metadata{{Key: "model_name", Value: "test"}},
 		Tensors: []tensor.Info{
@@ -83,8 +83,8 @@ func TestConvert(t *testing.T) {
 	os.WriteFile("key.pem", private, 0o600)
 	os.WriteFile("key.bin", key, 0o600)
 	os.WriteFile("key.hex", []byte(hex.EncodeToString(key)+"\n"), 0o600)
-	file(t, "v1.mle", plan(5000), format.WriteOptions{Format: mle.Format{Version: 1}})
-	file(t, "locked.mle", plan(5000), format.WriteOptions{Key: key, Format: mle.Format{}})
+	file(t, "v1.mle", schemaOf(5000), format.WriteOptions{Format: mle.Format{Version: 1}})
+	file(t, "locked.mle", schemaOf(5000), format.WriteOptions{Key: key, Format: mle.Format{}})
 
 	for _, c := range []struct {
 		args  string
@@ -147,7 +147,7 @@ func checkSame(t *testing.T, path string, got *mle.File, lossy bool) {
 // TestUnprotected checks the message about protection that the output lacks.
 func TestUnprotected(t *testing.T) {
 	t.Chdir(t.TempDir())
-	file(t, "both.mle", plan(5), format.WriteOptions{Key: key, Signer: signer, Format: mle.Format{}})
+	file(t, "both.mle", schemaOf(5), format.WriteOptions{Key: key, Signer: signer, Format: mle.Format{}})
 	secret := hex.EncodeToString(key)
 	for _, tt := range []struct {
 		args []string
@@ -200,10 +200,10 @@ func TestRefusals(t *testing.T) {
 // putRefused writes models into the current directory.
 func putRefused(t *testing.T) {
 	t.Helper()
-	file(t, "good.mle", plan(5), format.WriteOptions{Format: mle.Format{}})
-	file(t, "locked.mle", plan(5), format.WriteOptions{Key: key, Format: mle.Format{}})
+	file(t, "good.mle", schemaOf(5), format.WriteOptions{Format: mle.Format{}})
+	file(t, "locked.mle", schemaOf(5), format.WriteOptions{Key: key, Format: mle.Format{}})
 	file(t, "ints.mle", &schema.Schema{Tensors: []tensor.Info{{Name: "i", DType: tensor.Int32, Shape: tensor.Shape{4}}}}, format.WriteOptions{Format: mle.Format{}})
-	newer := plan(5)
+	newer := schemaOf(5)
 	newer.Graph.Nodes[0].Op = "Conv1D"
 	file(t, "conv1d.mle", newer, format.WriteOptions{Format: mle.Format{}})
 	b, _ := os.ReadFile("good.mle")

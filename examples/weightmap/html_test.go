@@ -30,9 +30,9 @@ func waves(t *testing.T, name string, p *schema.Schema) string {
 		}
 		samples = append(samples, sample{info, data})
 	}
-	plan := *p
-	plan.Tensors = nil
-	return save(t, name, plan, samples...)
+	s := *p
+	s.Tensors = nil
+	return save(t, name, s, samples...)
 }
 
 // convnet is a small one with a graph: two branches that meet, and two dtypes.
@@ -90,7 +90,7 @@ const hostileHTML = `a"'></title></script></style><img src=x onerror=alert(1)><s
 
 // TestHTMLHostile: names are text, wherever they stand.
 func TestHTMLHostile(t *testing.T) {
-	p := hostilePlan(hostileHTML)
+	p := hostileSchema(hostileHTML)
 	p.Tensors = append(p.Tensors, tensor.Info{Name: hostile, DType: tensor.Int8, Shape: tensor.Shape{300}})
 	p.Graph.Nodes[0].Op = hostileHTML
 	page := htmlOf(t, waves(t, "m.wia", p))

@@ -41,16 +41,16 @@ func (s sample) quantized(q *tensor.Quantization) sample {
 }
 
 // put writes a model of these tensors; without a format, the ending of path names it.
-func put(t *testing.T, kind, path string, plan schema.Schema, samples ...sample) {
+func put(t *testing.T, kind, path string, content schema.Schema, samples ...sample) {
 	t.Helper()
 	for _, s := range samples {
-		plan.Tensors = append(plan.Tensors, s.info)
+		content.Tensors = append(content.Tensors, s.info)
 	}
 	o := &format.WriteOptions{}
 	if kind != "" {
 		o.Format = expect.Must(format.ByName(kind))
 	}
-	w, err := format.Create(path, &plan, o)
+	w, err := format.Create(path, &content, o)
 	expect.OK(t, err)
 	defer w.Abort()
 	for _, s := range samples {
@@ -60,21 +60,21 @@ func put(t *testing.T, kind, path string, plan schema.Schema, samples ...sample)
 }
 
 // save is put in a new directory.
-func save(t *testing.T, file string, plan schema.Schema, samples ...sample) string {
+func save(t *testing.T, file string, s schema.Schema, samples ...sample) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), file)
-	put(t, "", path, plan, samples...)
+	put(t, "", path, s, samples...)
 	return path
 }
 
 // model writes a model of a float32 matrix "w" and an int32 vector "labels" and returns its path.
 func model(t *testing.T, kind, name string) string {
 	t.Helper()
-	path, plan := filepath.Join(t.TempDir(), name), schema.Schema{}
+	path, s := filepath.Join(t.TempDir(), name), schema.Schema{}
 	if kind == "mag" {
-		plan.Metadata = schema.Metadata{{Key: "epoch", Value: int64(7)}, {Key: "loss", Value: 0.25}}
+		s.Metadata = schema.Metadata{{Key: "epoch", Value: int64(7)}, {Key: "loss", Value: 0.25}}
 	}
-	put(t, kind, path, plan, matrix("w"), of("labels", tensor.Int32, tensor.Shape{1}, []int32{9}))
+	put(t, kind, path, s, matrix("w"), of("labels", tensor.Int32, tensor.Shape{1}, []int32{9}))
 	return path
 }
 

@@ -37,7 +37,7 @@ func optionsOf(name string) (o tensor.QuantizeOptions) {
 	return o
 }
 
-// kindsOf returns the kinds that a format supports, by trying to plan a tensor. With a graph ONNX
+// kindsOf returns the kinds that a format supports, by trying to lay out a tensor. With a graph ONNX
 // has nodes that dequantize.
 func kindsOf(to string, graph bool) (has []string) {
 	for _, kind := range kinds {

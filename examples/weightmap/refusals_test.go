@@ -27,7 +27,7 @@ func workshop(t *testing.T) {
 	bring("m.mle", mleFile)
 	bring("bad.mle", damaged(t, mleFile, 399))
 	bring("locked.mle", writeMLE(t, &format.WriteOptions{Key: secret, Format: mle.Format{}}))
-	bring("locked.wia", writeWIA(t, quantizedPlan(), &format.WriteOptions{Key: secret, Format: wia.Format{}}))
+	bring("locked.wia", writeWIA(t, quantizedSchema(), &format.WriteOptions{Key: secret, Format: wia.Format{}}))
 	put(t, "tsr", "w.tsr", schema.Schema{}, matrix("w"))
 	tool(t, 0, "keygen", "ed.pem", "ed.pub")
 	tool(t, 0, "keygen", "-type", "ecdsa", "ec.pem", "ec.pub")

@@ -78,8 +78,8 @@ func writeWIA(t *testing.T, p *schema.Schema, o *format.WriteOptions) string {
 	return path
 }
 
-// quantizedPlan has a tensor of each kind: plain, one scale, one a channel.
-func quantizedPlan() *schema.Schema {
+// quantizedSchema has a tensor of each kind: plain, one scale, one a channel.
+func quantizedSchema() *schema.Schema {
 	return &schema.Schema{Tensors: []tensor.Info{
 		{Name: "plain", DType: tensor.Int8, Shape: tensor.Shape{4}},
 		{Name: "whole", DType: tensor.Int8, Shape: tensor.Shape{4}, Quant: &tensor.Quantization{Scales: []float32{0.5}, ZeroPoints: []int32{3}, Axis: tensor.PerTensor}},
@@ -148,7 +148,7 @@ func TestSigned(t *testing.T) {
 		key             crypto.PublicKey
 	}{
 		{writeMLE(t, &format.WriteOptions{Time: at.Time, NoSync: at.NoSync, Signer: ed, Format: mle.Format{}}), "Ed25519", ed.Public()},
-		{writeWIA(t, quantizedPlan(), &format.WriteOptions{Time: at.Time, NoSync: at.NoSync, Signer: ec, Format: wia.Format{}}), "ECDSA", ec.Public()},
+		{writeWIA(t, quantizedSchema(), &format.WriteOptions{Time: at.Time, NoSync: at.NoSync, Signer: ec, Format: wia.Format{}}), "ECDSA", ec.Public()},
 	} {
 		t.Run(tt.algorithm, func(t *testing.T) {
 			print := fingerprint(t, tt.key)
@@ -180,7 +180,7 @@ func TestSeeds(t *testing.T) {
 	expect.OK(t, err)
 	at := format.WriteOptions{Time: signedAt}
 	signedMLE := writeMLE(t, &format.WriteOptions{Time: at.Time, NoSync: at.NoSync, Signer: ed25519.NewKeyFromSeed(secret), Format: mle.Format{}})
-	signedWIA := writeWIA(t, quantizedPlan(), &format.WriteOptions{Time: at.Time, NoSync: at.NoSync, Signer: ec, Format: wia.Format{}})
+	signedWIA := writeWIA(t, quantizedSchema(), &format.WriteOptions{Time: at.Time, NoSync: at.NoSync, Signer: ec, Format: wia.Format{}})
 	seconds := protowire.AppendVarint(protowire.AppendTag(nil, 4, protowire.VarintType), uint64(signedAt.Unix()))
 	for _, tt := range []struct {
 		name, path string
@@ -228,8 +228,8 @@ func TestSeeds(t *testing.T) {
 // hostile is a name that would clear a terminal, and end a line.
 const hostile = "a\x1b[2J\nb\u009b\u202ec"
 
-// hostilePlan has a name wherever a model may have one.
-func hostilePlan(name string) *schema.Schema {
+// hostileSchema has a name wherever a model may have one.
+func hostileSchema(name string) *schema.Schema {
 	x, y := "in"+name, "out"
 	return &schema.Schema{
 		Metadata: schema.Metadata{{Key: "x" + name, Value: name}},
@@ -246,7 +246,7 @@ func hostilePlan(name string) *schema.Schema {
 // TestHostileNames: nothing that a file contains reaches a terminal raw, in
 // either form, and the JSON still means it.
 func TestHostileNames(t *testing.T) {
-	path := writeWIA(t, hostilePlan(hostile), nil)
+	path := writeWIA(t, hostileSchema(hostile), nil)
 	expect.Equal(t, hostile, inspectJSON(t, path)["tensors"].([]any)[0].(map[string]any)["name"])
 	for _, args := range [][]string{{"inspect", path}, {"inspect", "-json", path}, {"verify", path}} {
 		out, _ := tool(t, 0, args...)

@@ -51,7 +51,7 @@ func TestSetKeeps(t *testing.T) {
 		before, _ := tool(t, 0, "cat", "-as", "raw", "-key", secretHex, in, "w")
 		prints(t, before, "cat", "-as", "raw", "-key", secretHex, out, "w")
 	}
-	in := writeWIA(t, quantizedPlan(), &format.WriteOptions{Key: secret, Compression: "gzip", Format: wia.Format{CompressTensor: func(tensor.Info) wia.Compression { return wia.None }}})
+	in := writeWIA(t, quantizedSchema(), &format.WriteOptions{Key: secret, Compression: "gzip", Format: wia.Format{CompressTensor: func(tensor.Info) wia.Compression { return wia.None }}})
 	out = filepath.Join(t.TempDir(), "m.wia")
 	tool(t, 0, "set", "-key", secretHex, in, out, "a=1")
 	_, errs := tool(t, 1, "inspect", out)

@@ -85,10 +85,10 @@ func TestSign(t *testing.T) {
 		{"mle", writeMLE(t, nil), ed, edPub, ""},
 		{"mle compressed", writeMLE(t, &format.WriteOptions{Compression: "zstd", Format: mle.Format{}}), ed, edPub, ""},
 		{"mle encrypted", writeMLE(t, &format.WriteOptions{Key: secret, Signer: ed25519.NewKeyFromSeed(secret), Format: mle.Format{}}), ed, edPub, secretHex},
-		{"wia", writeWIA(t, quantizedPlan(), nil), ec, ecPub, ""},
-		{"wia compressed", writeWIA(t, quantizedPlan(), &format.WriteOptions{Compression: "zstd", Format: wia.Format{CompressTensor: func(tensor.Info) wia.Compression { return wia.None }}}), ec, ecPub, ""},
-		{"wia encrypted", writeWIA(t, quantizedPlan(), &format.WriteOptions{Key: secret, Format: wia.Format{}}), ec, ecPub, secretHex},
-		{"wia external", writeWIA(t, quantizedPlan(), &format.WriteOptions{ExternalFrom: 6, Format: wia.Format{}}), ec, ecPub, ""},
+		{"wia", writeWIA(t, quantizedSchema(), nil), ec, ecPub, ""},
+		{"wia compressed", writeWIA(t, quantizedSchema(), &format.WriteOptions{Compression: "zstd", Format: wia.Format{CompressTensor: func(tensor.Info) wia.Compression { return wia.None }}}), ec, ecPub, ""},
+		{"wia encrypted", writeWIA(t, quantizedSchema(), &format.WriteOptions{Key: secret, Format: wia.Format{}}), ec, ecPub, secretHex},
+		{"wia external", writeWIA(t, quantizedSchema(), &format.WriteOptions{ExternalFrom: 6, Format: wia.Format{}}), ec, ecPub, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if tt.name == "wia external" {

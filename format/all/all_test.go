@@ -82,8 +82,8 @@ func TestDependencies(t *testing.T) {
 // imports, the error names it, and no file is left.
 func TestBrotliWriter(t *testing.T) {
 	dir := t.TempDir()
-	plan := &schema.Schema{Tensors: []tensor.Info{list(tensor.Float32, "w", 2)}}
-	_, err := format.Create(filepath.Join(dir, "m.mle"), plan, &format.WriteOptions{Compression: "brotli", Format: mle.Format{}})
+	s := &schema.Schema{Tensors: []tensor.Info{list(tensor.Float32, "w", 2)}}
+	_, err := format.Create(filepath.Join(dir, "m.mle"), s, &format.WriteOptions{Compression: "brotli", Format: mle.Format{}})
 	const want = `import _ "github.com/weightmap/weightmap/mle/brotli"`
 	if !errors.Is(err, format.ErrUnsupported) || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v, want ErrUnsupported and: %s", err, want)

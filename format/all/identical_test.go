@@ -55,12 +55,12 @@ func TestIdenticalEverywhere(t *testing.T) {
 		{"wia", "wia, Zstandard", format.WriteOptions{Compression: "zstd", Format: wia.Format{CompressTensor: func(tensor.Info) wia.Compression { return wia.None }}}, 2, "f580bc0aae746ceabad47b4a762276382fe3c40a3f43111b5ab632ecec38abf5"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			plan := &schema.Schema{Tensors: []tensor.Info{
+			s := &schema.Schema{Tensors: []tensor.Info{
 				{Name: "1", DType: tensor.Float32, Shape: tensor.Shape{40, 30}},
 				{Name: "2", DType: tensor.Float32, Shape: tensor.Shape{7}},
 			}[:tt.tensors]}
 			tt.o.Time = time.Date(2024, 2, 29, 12, 34, 56, 0, time.UTC)
-			out := bytesOf(t, tt.format, plan, &tt.o)
+			out := bytesOf(t, tt.format, s, &tt.o)
 			sum := sha256.Sum256(out)
 			if got := hex.EncodeToString(sum[:]); got != tt.sum {
 				t.Errorf("SHA-256 of %d bytes is %s, want %s", len(out), got, tt.sum)
@@ -70,15 +70,15 @@ func TestIdenticalEverywhere(t *testing.T) {
 }
 
 // bytesOf returns the file of a schema in a format.
-func bytesOf(t *testing.T, name string, plan *schema.Schema, o *format.WriteOptions) []byte {
+func bytesOf(t *testing.T, name string, s *schema.Schema, o *format.WriteOptions) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	if o.Format == nil {
 		o.Format = formatNamed(name)
 	}
-	w, err := format.NewWriter(&out, plan, o)
+	w, err := format.NewWriter(&out, s, o)
 	expect.OK(t, err)
-	for _, info := range plan.Tensors {
+	for _, info := range s.Tensors {
 		n, _ := info.Shape.Elems()
 		expect.OK(t, w.WriteTensor(info.Name, bytes.NewReader(fixedData(n))))
 	}
@@ -94,9 +94,9 @@ func TestNoClock(t *testing.T) {
 			formats = append(formats, mag.Format{Snapshot: true})
 		}
 		for _, f := range formats {
-			plan := &schema.Schema{Tensors: []tensor.Info{{Name: "1", DType: tensor.Float32, Shape: tensor.Shape{7}}}}
-			without := bytesOf(t, name, plan, &format.WriteOptions{Format: f})
-			if at := bytesOf(t, name, plan, &format.WriteOptions{Format: f, Time: time.Unix(0, 0)}); !bytes.Equal(without, at) {
+			s := &schema.Schema{Tensors: []tensor.Info{{Name: "1", DType: tensor.Float32, Shape: tensor.Shape{7}}}}
+			without := bytesOf(t, name, s, &format.WriteOptions{Format: f})
+			if at := bytesOf(t, name, s, &format.WriteOptions{Format: f, Time: time.Unix(0, 0)}); !bytes.Equal(without, at) {
 				t.Errorf("%s, %+v: the bytes depend on when they were written", name, f)
 			}
 		}

@@ -150,12 +150,12 @@ func TestCopyMatrix(t *testing.T) {
 		pair, items, _ := strings.Cut(line, ": ")
 		lost[pair] = strings.TrimSpace(items)
 	}
-	for from, plan := range sources() {
+	for from, s := range sources() {
 		for _, to := range format.Writable() {
 			pair := from + " to " + to
 			t.Run(pair, func(t *testing.T) {
 				name, _, _ := strings.Cut(from, " ")
-				items := copyTo(t, source(t, name, plan), to)
+				items := copyTo(t, source(t, name, s), to)
 				expect.Equal(t, lost[pair], strings.Join(items, " "))
 			})
 		}
@@ -230,7 +230,7 @@ var additions = map[string]*regexp.Regexp{ // what formats add of their own
 func compare(t *testing.T, to string, accept []string, want, got *schema.Schema, from, copied *format.Model) {
 	t.Helper()
 	a, b := words{accept: accept, m: from, meta: expect.Got(t, from.Metadata)}, words{accept: accept, m: copied, meta: expect.Got(t, copied.Metadata)}
-	w, g := a.plan(t, want), b.plan(t, got)
+	w, g := a.schema(t, want), b.schema(t, got)
 	if own := additions[to]; own != nil {
 		extra := func(want []string) func(string) bool {
 			return func(s string) bool { return own.MatchString(s) && !slices.Contains(want, s) }
@@ -268,7 +268,7 @@ func (w *words) any(kind string) bool {
 	return slices.ContainsFunc(w.accept, func(s string) bool { return s == kind || strings.HasPrefix(s, kind+":") })
 }
 
-func (w *words) plan(t *testing.T, p *schema.Schema) said {
+func (w *words) schema(t *testing.T, p *schema.Schema) said {
 	t.Helper()
 	var s said
 	w.names = map[string]string{"": "(none)"}

@@ -66,9 +66,9 @@ func (s *saving) run(path string, n int) error {
 	return s.save(path, n)
 }
 
-// models are the plans of the old and the new model, with other shapes. The first
+// models are the schemas of the old and the new model, with other shapes. The first
 // tensor alone makes a model too.
-func plans(n, count int) *schema.Schema {
+func schemas(n, count int) *schema.Schema {
 	size := int64(3 + 2*n)
 	all := []tensor.Info{list(tensor.Float32, "1", size, 2), list(tensor.Float32, "2", size)}
 	return &schema.Schema{Tensors: all[:count]}
@@ -96,7 +96,7 @@ func fed(p *schema.Schema, n int, w *format.Writer, err error) error {
 // saves makes a saving of a function that creates a model of some tensors; the first has more rows.
 func saves(tensors int, more int64, o *format.WriteOptions) func(string, int) error {
 	return func(path string, n int) error {
-		p := plans(n, tensors)
+		p := schemas(n, tensors)
 		p.Tensors[0].Shape[0] += more
 		w, err := format.Create(path, p, o)
 		return fed(p, n, w, err)

@@ -154,21 +154,21 @@ func TestMetadataJSON(t *testing.T) {
 // entry is a loss like others: listed, and left out where that is accepted.
 func TestRepeatedKey(t *testing.T) {
 	const key = "framework_version" // which MOBI has a field for
-	plan := &schema.Schema{
+	s := &schema.Schema{
 		Metadata: schema.Metadata{{Key: key, Value: int64(1)}, {Key: key, Value: int64(2)}},
 		Tensors:  []tensor.Info{list(tensor.Float32, "7", 1)},
 	}
 	for _, to := range []string{"mobi", "mag", "mle", "wia", "safetensors", "gguf", "onnx"} {
 		t.Run(to, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "m."+to)
-			err := create(to, path, plan, nil)
+			err := create(to, path, s, nil)
 			var lost *schema.LossError
 			if !errors.As(err, &lost) || !slices.ContainsFunc(lost.Losses, func(l schema.Loss) bool {
 				return l.Item() == "metadata:"+key && strings.Contains(l.Why, "twice") && l.Acceptable
 			}) {
 				t.Fatalf("not accepted: %v", err)
 			}
-			expect.OK(t, create(to, path, plan, &format.WriteOptions{AcceptLoss: []string{"metadata", "conversion"}}))
+			expect.OK(t, create(to, path, s, &format.WriteOptions{AcceptLoss: []string{"metadata", "conversion"}}))
 			var values []string
 			for _, e := range expect.Got(t, open(t, path, nil).Metadata) {
 				if text, err := e.Text(); e.Key == key && err == nil {

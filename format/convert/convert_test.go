@@ -282,8 +282,8 @@ func TestQuantizeInVain(t *testing.T) {
 }
 
 func TestLosses(t *testing.T) {
-	plan := schema.Schema{Metadata: schema.Metadata{{Key: "author", Value: "me"}, {Key: "epoch", Value: "7"}}}
-	in := model(t, "safetensors", plan, vector("w", 1))
+	s := schema.Schema{Metadata: schema.Metadata{{Key: "author", Value: "me"}, {Key: "epoch", Value: "7"}}}
+	in := model(t, "safetensors", s, vector("w", 1))
 	want := losses(refused(t, in, "npz", nil, format.ErrSchema))
 	if len(want) != 2 {
 		t.Fatalf("refused with %v", want)
@@ -297,7 +297,7 @@ func TestLosses(t *testing.T) {
 	expect.Equal(t, accepting("metadata:author").Write.AcceptLoss, o.Write.AcceptLoss)
 
 	// A dtype cannot be let go.
-	bad := model(t, "safetensors", plan, raw("c", tensor.Bool, tensor.Shape{1}, []byte{1}))
+	bad := model(t, "safetensors", s, raw("c", tensor.Bool, tensor.Shape{1}, []byte{1}))
 	if list := losses(refused(t, bad, "tsr", &convert.Options{Lossy: true}, format.ErrSchema)); len(list) != 3 {
 		t.Errorf("a dtype that the target lacks: %v", list)
 	}

@@ -48,7 +48,7 @@ type gap struct {
 
 // translator translates a graph.
 type translator struct {
-	plan     *schema.Schema
+	schema   *schema.Schema
 	graph    *schema.Graph // the source graph
 	items    []*item       // all tensors, old and new
 	format   string        // the target's
@@ -73,7 +73,7 @@ type value struct {
 
 // newTranslator returns a translator with copies of the graph and the items, which knows all their names.
 func newTranslator(p *schema.Schema, items []*item, target string) *translator {
-	t := &translator{plan: p, graph: p.Graph.Clone(), format: target, named: map[string]*value{}}
+	t := &translator{schema: p, graph: p.Graph.Clone(), format: target, named: map[string]*value{}}
 	t.graph.Values(func(s *string) { t.at(*s) })
 	for _, it := range items {
 		own := *it
@@ -96,7 +96,7 @@ func (t *translator) at(name string) *value {
 
 // gap refuses a node of the source.
 func (t *translator) gap(i int, err error) {
-	n := &t.plan.Graph.Nodes[i]
+	n := &t.schema.Graph.Nodes[i]
 	if n.Name != "" {
 		err = fmt.Errorf("node %q: %w", n.Name, err)
 	}
@@ -117,7 +117,7 @@ func (t *translator) values() {
 	}
 	t.inputs()
 	// Up to version 3, initializers had to be inputs too.
-	version, _ := t.plan.Metadata.Get(opsets.KeyIRVersion)
+	version, _ := t.schema.Metadata.Get(opsets.KeyIRVersion)
 	if ir, _ := version.(int64); t.from == nil && ir > 0 && ir <= 3 {
 		t.graph.Inputs = slices.DeleteFunc(t.graph.Inputs, func(v schema.ValueInfo) bool { return t.at(v.Name).tensor != nil })
 	}
@@ -168,7 +168,7 @@ func (t *translator) run(source, target driver.Driver, hasGraphs bool) {
 		return
 	}
 	t.values()
-	t.version = operatorSet(t.plan)
+	t.version = operatorSet(t.schema)
 	for i := range t.graph.Nodes {
 		in := &t.graph.Nodes[i]
 		for k, name := range in.Inputs {
@@ -272,13 +272,13 @@ func (t *translator) finish() {
 		return gone[it.to.Name]
 	})
 	forget(g, gone)
-	t.plan.Graph = g
-	t.plan.Metadata = slices.DeleteFunc(slices.Clone(t.plan.Metadata), func(e schema.Entry) bool {
+	t.schema.Graph = g
+	t.schema.Metadata = slices.DeleteFunc(slices.Clone(t.schema.Metadata), func(e schema.Entry) bool {
 		return e.Key == opsets.Key || e.Key == opsets.KeyIRVersion && t.from == nil
 	})
 	if t.to == nil {
 		sets := json.RawMessage(fmt.Sprintf(`[{"domain":"","version":%d}]`, version))
-		t.plan.Metadata = append(t.plan.Metadata, schema.Entry{Key: opsets.Key, Value: sets})
+		t.schema.Metadata = append(t.schema.Metadata, schema.Entry{Key: opsets.Key, Value: sets})
 	}
 }
 

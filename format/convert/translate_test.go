@@ -94,11 +94,11 @@ func (b *builder) write(t *testing.T, kind string, opset int64) string {
 	t.Helper()
 	last := &b.graph.Nodes[len(b.graph.Nodes)-1]
 	last.Outputs = []string{"y"}
-	return model(t, kind, b.plan(opset), b.tensors...)
+	return model(t, kind, b.schema(opset), b.tensors...)
 }
 
 // plan returns the plan of the model, but for its tensors.
-func (b *builder) plan(opset int64) schema.Schema {
+func (b *builder) schema(opset int64) schema.Schema {
 	p := schema.Schema{Graph: b.graph}
 	if opset != 0 {
 		p.Metadata = schema.Metadata{{Key: "opsets", Value: json.RawMessage(fmt.Sprintf(`[{"domain":"","version":%d}]`, opset))}}

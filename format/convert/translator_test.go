@@ -69,8 +69,8 @@ type own struct{ silent }
 
 func (own) Operators() []driver.Operator { return nil }
 
-// vocabularyPlan has a convolution of an image, with padding.
-func vocabularyPlan(t *testing.T, op string, attrs ...schema.Attribute) (*schema.Schema, []*item) {
+// vocabularySchema has a convolution of an image, with padding.
+func vocabularySchema(t *testing.T, op string, attrs ...schema.Attribute) (*schema.Schema, []*item) {
 	t.Helper()
 	w, err := tensor.FromBytes("w", tensor.Float32, tensor.Shape{1, 1, 2, 2}, make([]byte, 16))
 	expect.OK(t, err)
@@ -112,7 +112,7 @@ func TestVocabularies(t *testing.T) {
 		{"an attribute that is implied", own{}, spoken{}, "Gemm", attributed("transB", int64(1)), `refused: dense has transB 0, not 1`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			p, items := vocabularyPlan(t, tt.op, tt.attrs...)
+			p, items := vocabularySchema(t, tt.op, tt.attrs...)
 			x := newTranslator(p, items, tt.to.Describe().Name)
 			j := &job{target: format.WriteOptions{Format: formatOf{tt.to}}}
 			x.run(tt.from, tt.to, j.hasGraphs())
@@ -137,7 +137,7 @@ func TestVocabularies(t *testing.T) {
 func TestBiasOfClaims(t *testing.T) {
 	w, err := tensor.FromBytes("w", tensor.Float32, tensor.Shape{1 << 40, 1, 0, 2}, nil)
 	expect.OK(t, err)
-	p, _ := vocabularyPlan(t, "Conv")
+	p, _ := vocabularySchema(t, "Conv")
 	x := newTranslator(p, []*item{{from: w, to: w.Info()}}, "spoken")
 	if x.run(own{}, spoken{}, true); len(x.gaps) != 1 || !strings.Contains(x.gaps[0].err.Error(), "weights of shape") {
 		t.Errorf("%+v", x.gaps)

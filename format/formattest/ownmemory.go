@@ -13,7 +13,7 @@ func (x *subject) ownMemory(t *testing.T) {
 	b := slices.Clone(x.file)
 	m := x.openBytes(t, b)
 	defer m.Close()
-	held, err := planOf(m)
+	held, err := schemaOf(m)
 	expect.OK(t, err)
 	var encodings []string
 	for i := range held.Tensors {

@@ -41,7 +41,7 @@ func (o SchemaOptions) LogValue() slog.Value { return slog.StringValue(o.String(
 
 // String describes the name and the schema, on one line.
 func (s Sample) String() string {
-	return oneline.Struct("Sample", "Name", s.Name, "Plan", s.Schema, "Random", s.Random, "Slack", s.Slack)
+	return oneline.Struct("Sample", "Name", s.Name, "Schema", s.Schema, "Random", s.Random, "Slack", s.Slack)
 }
 
 // GoString implements fmt.GoStringer like String.

@@ -18,7 +18,7 @@ import (
 func (x *subject) rewrite(t *testing.T) {
 	m := x.openBytes(t, x.file)
 	defer m.Close()
-	p, err := planOf(m)
+	p, err := schemaOf(m)
 	expect.OK(t, err)
 	var out bytes.Buffer
 	w, err := format.NewWriter(&out, p, x.options(format.SpoolMemory))

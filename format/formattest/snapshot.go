@@ -45,7 +45,7 @@ func sameView(a, b tensor.View) bool {
 // hold a whole tensor in memory, must agree with Bytes.
 func (x *subject) take(m *format.Model) (*snapshot, error) {
 	s := &snapshot{Format: m.Format(), Version: m.Version(), Data: map[string]string{}}
-	plan, err := planOf(m)
+	content, err := schemaOf(m)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func (x *subject) take(m *format.Model) (*snapshot, error) {
 		}
 		s.Data[name] = string(b)
 	}
-	s.Schema = x.neutral(plan)
+	s.Schema = x.neutral(content)
 	return s, nil
 }
 
@@ -99,7 +99,7 @@ func (x *subject) differs(t *testing.T, what string, m *format.Model) {
 }
 
 // planOf is format.Model.Schema without what is private to the format.
-func planOf(m *format.Model) (*schema.Schema, error) {
+func schemaOf(m *format.Model) (*schema.Schema, error) {
 	p, err := m.Schema()
 	if err == nil {
 		p.Native = nil

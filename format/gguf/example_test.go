@@ -76,11 +76,11 @@ func Example() {
 
 // The types of tensors as ggml names them, and the type of the file as programs show it.
 func ExampleTypeName() {
-	plan := &schema.Schema{
+	s := &schema.Schema{
 		Metadata: schema.Metadata{{Key: "general.file_type", Value: uint32(15)}},
 		Tensors:  []tensor.Info{{Name: "output.weight", Encoding: gguf.Q8_0(), Shape: tensor.Shape{2, 32}}},
 	}
-	name, err := gguf.TypeName(plan.Tensors[0])
+	name, err := gguf.TypeName(s.Tensors[0])
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func ExampleTypeName() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	number, err := plan.Metadata.Int64("general.file_type")
+	number, err := s.Metadata.Int64("general.file_type")
 	if err != nil {
 		log.Fatal(err)
 	}

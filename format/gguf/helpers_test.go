@@ -182,9 +182,9 @@ func TestHeaderBytes(t *testing.T) {
 		tensors: []info{{name: "w", dims: []uint64{3, 2}, typ: 24, data: []byte{1, 2, 3, 4, 5, 6}}},
 	}
 	expect.Equal(t, []byte(want), f.bytes())
-	plan := &schema.Schema{
+	s := &schema.Schema{
 		Metadata: schema.Metadata{{Key: "key", Value: int64(7)}, {Key: "l", Value: json.RawMessage("[-1, 2]")}},
 		Tensors:  []tensor.Info{{Name: "w", DType: tensor.Int8, Shape: tensor.Shape{2, 3}}},
 	}
-	expect.Equal(t, []byte(want), write(t, plan, nil, map[string][]byte{"w": {1, 2, 3, 4, 5, 6}}))
+	expect.Equal(t, []byte(want), write(t, s, nil, map[string][]byte{"w": {1, 2, 3, 4, 5, 6}}))
 }

@@ -128,7 +128,7 @@ func TestLosses(t *testing.T) {
 	for range maxDepth {
 		nine = []any{nine}
 	}
-	plan := &schema.Schema{
+	s := &schema.Schema{
 		Metadata: schema.Metadata{
 			{Key: "null", Value: nil},
 			{Key: "object", Value: json.RawMessage(`{"a": 1}`)},
@@ -163,7 +163,7 @@ func TestLosses(t *testing.T) {
 		Graph: &schema.Graph{Name: "g"},
 	}
 	expect.Refused(t, format.ErrUnsupported, "too deep")(chosen(json.RawMessage(deep)))
-	_, err := newWriter(io.Discard, plan, nil)
+	_, err := newWriter(io.Discard, s, nil)
 	var e *schema.LossError
 	if !errors.As(err, &e) {
 		t.Fatal(err)
@@ -178,8 +178,8 @@ func TestLosses(t *testing.T) {
 		"metadata:type", "metadata:types", "metadata:deep types", "metadata:general.alig", "graph:", "dtype:u", "dtype:f", "shape:five", "dtype:e",
 	}
 	expect.Equal(t, want, got)
-	plan.Tensors = plan.Tensors[5:]
-	b := write(t, plan, &format.WriteOptions{AcceptLoss: []string{"metadata", "graph"}}, map[string][]byte{"fine": floats(1)})
+	s.Tensors = s.Tensors[5:]
+	b := write(t, s, &format.WriteOptions{AcceptLoss: []string{"metadata", "graph"}}, map[string][]byte{"fine": floats(1)})
 	expect.Equal(t, schema.Metadata{{Key: "fine", Value: "x"}}, expect.Got(t, open(t, b).Metadata))
 }
 
@@ -198,10 +198,10 @@ func TestAlignment(t *testing.T) {
 		{schema.Metadata{{Key: "general.alignment", Value: uint32(4096)}}, 0, 4096, int64(4096)},
 		{schema.Metadata{{Key: "general.alignment", Value: int64(16)}}, 8, 8, int64(8)},
 	} {
-		plan := &schema.Schema{Metadata: c.meta, Tensors: []tensor.Info{
+		s := &schema.Schema{Metadata: c.meta, Tensors: []tensor.Info{
 			{Name: "a", DType: tensor.Int8, Shape: tensor.Shape{3}}, {Name: "b", DType: tensor.Int8, Shape: tensor.Shape{1}},
 		}}
-		b := write(t, plan, &format.WriteOptions{Align: c.option}, map[string][]byte{"a": {1, 2, 3}, "b": {4}})
+		b := write(t, s, &format.WriteOptions{Align: c.option}, map[string][]byte{"a": {1, 2, 3}, "b": {4}})
 		m := open(t, b)
 		entry, _ := expect.Got(t, m.Metadata).Get("general.alignment")
 		if m.f.parts[0].align != c.want || entry != c.entry || int64(len(b))%c.want != 0 {
@@ -226,7 +226,7 @@ func TestBigEndian(t *testing.T) {
 
 // TestOptions checks that options that GGUF lacks are refused by name.
 func TestOptions(t *testing.T) {
-	plan := &schema.Schema{}
+	s := &schema.Schema{}
 	for field, o := range map[string]format.WriteOptions{
 		"Compression":  {Compression: "zstd"},
 		"Level":        {Level: 1},
@@ -237,7 +237,7 @@ func TestOptions(t *testing.T) {
 		"External":     {External: "data"},
 	} {
 		var e *tensor.Error
-		_, err := newWriter(io.Discard, plan, &o)
+		_, err := newWriter(io.Discard, s, &o)
 		if !errors.Is(err, format.ErrOption) || !errors.As(err, &e) || e.Field != field {
 			t.Errorf("%v, want ErrOption for %s", err, field)
 		}

@@ -97,8 +97,8 @@ func TestArraysLimited(t *testing.T) {
 			}
 			typed, err := m.Typed()
 			meta, neutral := m.Metadata()
-			_, plan := m.Schema()
-			for what, err := range map[string]error{"Typed": err, "Metadata": neutral, "Schema": plan} {
+			_, schemaErr := m.Schema()
+			for what, err := range map[string]error{"Typed": err, "Metadata": neutral, "Schema": schemaErr} {
 				expect.Refused(t, want, what)(nil, err)
 			}
 			if tt.room != (len(typed) == 1) || tt.room != (len(meta) == 1) {

@@ -36,7 +36,7 @@ func huggingFace(t *testing.T, script, path string) []byte {
 // and quantized tensors, all types of metadata, another alignment.
 func TestHuggingFace(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "m.gguf")
-	plan := &schema.Schema{
+	s := &schema.Schema{
 		Metadata: schema.Metadata{
 			{Key: "general.architecture", Value: "llama"}, {Key: "u8", Value: uint8(200)}, {Key: "i8", Value: int8(-3)},
 			{Key: "u16", Value: uint16(65535)}, {Key: "i16", Value: int16(-300)}, {Key: "u32", Value: int64(7)}, {Key: "i32", Value: int64(-7)},
@@ -52,7 +52,7 @@ func TestHuggingFace(t *testing.T) {
 		},
 	}
 	data := map[string][]byte{"w": make([]byte, 204), "b": make([]byte, 10), "h": make([]byte, 48), "i": make([]byte, 16)}
-	b := write(t, plan, &format.WriteOptions{Align: 64}, data)
+	b := write(t, s, &format.WriteOptions{Align: 64}, data)
 	expect.OK(t, os.WriteFile(path, b, 0o666))
 	out := huggingFace(t, "testdata/read.mjs", path)
 	type value struct {
@@ -105,11 +105,11 @@ func TestHuggingFace(t *testing.T) {
 // TestHuggingFaceShards has that reader find all parts that we write by the first.
 func TestHuggingFaceShards(t *testing.T) {
 	dir := t.TempDir()
-	plan := &schema.Schema{Metadata: schema.Metadata{{Key: "general.architecture", Value: "llama"}}}
+	s := &schema.Schema{Metadata: schema.Metadata{{Key: "general.architecture", Value: "llama"}}}
 	for _, name := range []string{"a", "b", "c"} {
-		plan.Tensors = append(plan.Tensors, tensor.Info{Name: name, DType: tensor.Float32, Shape: tensor.Shape{2}})
+		s.Tensors = append(s.Tensors, tensor.Info{Name: name, DType: tensor.Float32, Shape: tensor.Shape{2}})
 	}
-	w, err := format.Create(filepath.Join(dir, "m.gguf"), plan, &format.WriteOptions{MaxShard: 16})
+	w, err := format.Create(filepath.Join(dir, "m.gguf"), s, &format.WriteOptions{MaxShard: 16})
 	expect.OK(t, err)
 	defer w.Abort()
 	for _, name := range []string{"c", "a", "b"} {

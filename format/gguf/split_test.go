@@ -45,10 +45,10 @@ func TestSplit(t *testing.T) {
 	}
 	expect.Equal(t, schema.Metadata{{Key: "general.name", Value: "split"}}, expect.Got(t, m.Metadata))
 	// The copy is one file.
-	plan, err := m.Schema()
+	s, err := m.Schema()
 	expect.OK(t, err)
 	want := dataOf(t, m)
-	one := open(t, write(t, plan, nil, want))
+	one := open(t, write(t, s, nil, want))
 	if diff := cmp.Diff(want, dataOf(t, one)); diff != "" || len(one.f.parts) != 1 || one.Notes() != nil {
 		t.Error(diff, one.Notes())
 	}

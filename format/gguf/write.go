@@ -64,7 +64,7 @@ func checkEntry(e schema.Entry, was map[string]entry) error {
 		return fmt.Errorf("%w: the key has %d bytes, at most %d are possible", format.ErrLimit, len(e.Key), maxKey)
 	}
 	if e.Key == keyAlignment {
-		_, err := plannedAlign(e.Value)
+		_, err := alignOf(e.Value)
 		return err
 	}
 	_, err := appendEntry(nil, e, was)
@@ -83,8 +83,8 @@ func appendEntry(b []byte, e schema.Entry, was map[string]entry) ([]byte, error)
 	return appendValue(b, v, 1)
 }
 
-// plannedAlign returns the alignment that a value stands for.
-func plannedAlign(v any) (uint32, error) {
+// alignOf returns the alignment that a value stands for.
+func alignOf(v any) (uint32, error) {
 	v, err := chosen(v)
 	n, ok := v.(uint32)
 	if err == nil && !ok {
@@ -105,7 +105,7 @@ func aligned(meta schema.Metadata, wanted int64) (schema.Metadata, int64) {
 	n := uint32(wanted) // Losses has checked it
 	i := slices.IndexFunc(meta, func(e schema.Entry) bool { return e.Key == keyAlignment })
 	if i >= 0 && n == 0 {
-		n, _ = plannedAlign(meta[i].Value) // Losses has checked it
+		n, _ = alignOf(meta[i].Value) // Losses has checked it
 	}
 	n = cmp.Or(n, defaultAlign)
 	e := schema.Entry{Key: keyAlignment, Value: n}

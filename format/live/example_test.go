@@ -85,8 +85,8 @@ func examplePath() string {
 // write puts a model of four equal numbers at path, or of more.
 func write(path string, numbers ...uint8) {
 	data := bytes.Repeat(numbers, 4)
-	plan := &schema.Schema{Tensors: []tensor.Info{{Name: "fc.weight", DType: tensor.Uint8, Shape: tensor.Shape{int64(len(data))}}}}
-	w, err := format.Create(path, plan, &format.WriteOptions{NoSync: true, Extended: true, Format: expect.Must(format.ByName("mag"))})
+	s := &schema.Schema{Tensors: []tensor.Info{{Name: "fc.weight", DType: tensor.Uint8, Shape: tensor.Shape{int64(len(data))}}}}
+	w, err := format.Create(path, s, &format.WriteOptions{NoSync: true, Extended: true, Format: expect.Must(format.ByName("mag"))})
 	if err == nil {
 		err = w.WriteTensor("fc.weight", bytes.NewReader(data))
 	}

@@ -238,8 +238,8 @@ func testSample(t *testing.T, play func(args []string) string) {
 	const offset = 4096 + 4
 	want := []float32{1, -2.5, 0.1, 65504, 3e-8, math.MaxFloat32, math.SmallestNonzeroFloat32, float32(math.Inf(-1)), 0, 123456.79}
 	data := floats(want...)
-	plan := &schema.Schema{Tensors: []tensor.Info{{Name: "fc.weight", DType: tensor.Float32, Shape: tensor.Shape{2, 5}}}}
-	file := written(t, "mobi", plan, &format.WriteOptions{KeepNames: true}, data)
+	s := &schema.Schema{Tensors: []tensor.Info{{Name: "fc.weight", DType: tensor.Float32, Shape: tensor.Shape{2, 5}}}}
+	file := written(t, "mobi", s, &format.WriteOptions{KeepNames: true}, data)
 	body := append(append(bytes.Repeat([]byte{0xaa}, offset), file...), 0xbb)
 	path := save(t, "base.apk", body)
 	args := []string{path, strconv.Itoa(offset), strconv.Itoa(len(file))}

@@ -80,10 +80,10 @@ func (m *Model) Name() string {
 	return name
 }
 
-// plan returns the metadata and the graph, with the names that the tensors had.
-func (m *Model) plan() (*schema.Schema, error) {
+// schema returns the metadata and the graph, with the names that the tensors had.
+func (m *Model) schema() (*schema.Schema, error) {
 	if len(m.names.ids) > 0 {
-		p, err := formerPlan(m.m)
+		p, err := formerSchema(m.m)
 		if err != nil {
 			return nil, err
 		}
@@ -112,7 +112,7 @@ func (m *Model) text(part string, v json.Marshaler) (string, error) {
 // MetadataJSON returns the metadata as one JSON object with the keys in file
 // order.
 func (m *Model) MetadataJSON() (string, error) {
-	p, err := m.plan()
+	p, err := m.schema()
 	if err != nil {
 		return "", err
 	}
@@ -129,7 +129,7 @@ func (m *Model) MetadataJSON() (string, error) {
 // nodes. A dim of -1 is decided at run time. A dtype is empty where the file has none.
 // Attributes that are tensors are shown by dtype and shape.
 func (m *Model) GraphJSON() (string, error) {
-	p, err := m.plan()
+	p, err := m.schema()
 	if err != nil || p.Graph == nil {
 		return "", err
 	}
@@ -216,7 +216,7 @@ func namesOf(m *format.Model) names {
 	if m.Format() != "mobi" {
 		return names{}
 	}
-	p, err := formerPlan(m)
+	p, err := formerSchema(m)
 	if err != nil {
 		return names{} // GraphJSON returns the error
 	}
@@ -235,8 +235,8 @@ func (n names) of(id string) string { return cmp.Or(n.byID[id], id) }
 // id returns what the file calls name.
 func (n names) id(name string) string { return cmp.Or(n.ids[name], name) }
 
-// formerPlan describes the model with the names it had.
-func formerPlan(m *format.Model) (*schema.Schema, error) {
+// formerSchema describes the model with the names it had.
+func formerSchema(m *format.Model) (*schema.Schema, error) {
 	p, err := m.Schema()
 	if err == nil {
 		err = m.RestoreNames(p)

@@ -67,12 +67,12 @@ func sample(t *testing.T) (file []byte, want description) {
 			{Name: "ids", DType: "int32", Shape: []int64{5}, Len: 5, ByteSize: 20, ZeroCopy: memory.LittleEndian, Data: ramp(20)},
 		},
 	}
-	plan := &schema.Schema{Metadata: schema.Metadata{{Key: "epoch", Value: int64(3)}}}
+	s := &schema.Schema{Metadata: schema.Metadata{{Key: "epoch", Value: int64(3)}}}
 	for _, x := range want.Tensors {
 		dtype, _ := tensor.ParseDType(x.DType)
-		plan.Tensors = append(plan.Tensors, tensor.Info{Name: x.Name, DType: dtype, Shape: x.Shape})
+		s.Tensors = append(s.Tensors, tensor.Info{Name: x.Name, DType: dtype, Shape: x.Shape})
 	}
-	file = written(t, "mag", plan, nil, want.Tensors[0].Data, want.Tensors[1].Data)
+	file = written(t, "mag", s, nil, want.Tensors[0].Data, want.Tensors[1].Data)
 	for i, x := range want.Tensors {
 		want.Tensors[i].Place = int64(bytes.Index(file, x.Data))
 	}
@@ -80,13 +80,13 @@ func sample(t *testing.T) (file []byte, want description) {
 }
 
 // written returns a file of a format, with the data of each tensor.
-func written(t *testing.T, name string, plan *schema.Schema, o *format.WriteOptions, data ...[]byte) []byte {
+func written(t *testing.T, name string, s *schema.Schema, o *format.WriteOptions, data ...[]byte) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	w, err := format.NewWriter(&out, plan, o.With(expect.Must(format.ByName(name))))
+	w, err := format.NewWriter(&out, s, o.With(expect.Must(format.ByName(name))))
 	expect.OK(t, err)
 	for i, b := range data {
-		expect.OK(t, w.WriteTensor(plan.Tensors[i].Name, bytes.NewReader(b)))
+		expect.OK(t, w.WriteTensor(s.Tensors[i].Name, bytes.NewReader(b)))
 	}
 	expect.OK(t, w.Close())
 	return out.Bytes()

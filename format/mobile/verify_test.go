@@ -260,11 +260,11 @@ func TestMobiNames(t *testing.T) {
 		}
 	}
 	for _, test := range []struct {
-		name  string
-		plan  *schema.Schema
-		keep  bool
-		names []string
-		graph []string // the inputs of its node
+		name   string
+		schema *schema.Schema
+		keep   bool
+		names  []string
+		graph  []string // the inputs of its node
 	}{
 		{"with a graph", &schema.Schema{Tensors: []tensor.Info{info("fc.weight")}, Graph: graph("fc.weight")}, true,
 			[]string{"fc.weight"}, []string{"x", "fc.weight"}},
@@ -273,7 +273,7 @@ func TestMobiNames(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			o := &format.WriteOptions{KeepNames: test.keep, Compression: "gzip", Level: 9}
-			m := openBytes(t, written(t, "mobi", test.plan, o, slices.Repeat([][]byte{make([]byte, 1024)}, len(test.plan.Tensors))...))
+			m := openBytes(t, written(t, "mobi", test.schema, o, slices.Repeat([][]byte{make([]byte, 1024)}, len(test.schema.Tensors))...))
 			watched := map[string]bool{}
 			r, err := m.Verify(progress(func(_, _ int64, tensor string) bool { watched[tensor] = true; return true }), nil)
 			expect.OK(t, err)
@@ -299,7 +299,7 @@ func TestMobiNames(t *testing.T) {
 				inputs = append(inputs, n.Inputs...)
 			}
 			equal(t, "inputs of the nodes", test.graph, inputs)
-			if meta, err := m.MetadataJSON(); err != nil || test.keep && test.plan.Graph == nil && meta != "{}" {
+			if meta, err := m.MetadataJSON(); err != nil || test.keep && test.schema.Graph == nil && meta != "{}" {
 				t.Errorf("metadata %s, %v", meta, err)
 			}
 		})

@@ -20,7 +20,7 @@ func dtypes() (list []tensor.DType) {
 	return list
 }
 
-func samplePlan(d tensor.DType, s tensor.Shape) *schema.Schema {
+func sampleSchema(d tensor.DType, s tensor.Shape) *schema.Schema {
 	return &schema.Schema{Tensors: []tensor.Info{{Name: "array", DType: d, Shape: s}}}
 }
 
@@ -33,17 +33,17 @@ func TestConformanceFile(t *testing.T) {
 	formattest.Run(t, formattest.Config{
 		Format: Format{},
 		Samples: []formattest.Sample{
-			{Name: "float32", Schema: samplePlan(tensor.Float32, tensor.Shape{2, 3, 4, 5}), Structural: prefix},
-			{Name: "bool", Schema: samplePlan(tensor.Bool, tensor.Shape{7}), Structural: prefix},
-			{Name: "complex64", Schema: samplePlan(tensor.Complex64, tensor.Shape{2, 3}), Structural: prefix},
-			{Name: "scalar", Schema: samplePlan(tensor.Float64, tensor.Shape{}), Structural: prefix},
-			{Name: "empty", Schema: samplePlan(tensor.Int8, tensor.Shape{2, 0})},
+			{Name: "float32", Schema: sampleSchema(tensor.Float32, tensor.Shape{2, 3, 4, 5}), Structural: prefix},
+			{Name: "bool", Schema: sampleSchema(tensor.Bool, tensor.Shape{7}), Structural: prefix},
+			{Name: "complex64", Schema: sampleSchema(tensor.Complex64, tensor.Shape{2, 3}), Structural: prefix},
+			{Name: "scalar", Schema: sampleSchema(tensor.Float64, tensor.Shape{}), Structural: prefix},
+			{Name: "empty", Schema: sampleSchema(tensor.Int8, tensor.Shape{2, 0})},
 			{Name: "complex128", Schema: &schema.Schema{Tensors: []tensor.Info{{Name: "array", Encoding: &complex128, Shape: tensor.Shape{2, 2}}}}, Structural: prefix},
 		},
 		Files: []formattest.File{
-			{Name: "Fortran", Bytes: npy(dict("|u1", "True", "(2, 3)"), []byte{0, 3, 1, 4, 2, 5}).bytes(), Schema: samplePlan(tensor.Uint8, tensor.Shape{2, 3}), Data: map[string][]byte{"array": ramp(6)}},
-			{Name: "big-endian", Bytes: npy(dict(">f4", "False", "(3,)"), bigFloats(0, 1, 2)).bytes(), Schema: samplePlan(tensor.Float32, tensor.Shape{3}), Data: map[string][]byte{"array": floats(3)}},
-			{Name: "misaligned", Bytes: npy(" "+dict("<f4", "False", "(2, 3)"), floats(6)).bytes(), Schema: samplePlan(tensor.Float32, tensor.Shape{2, 3}), Data: map[string][]byte{"array": floats(6)}},
+			{Name: "Fortran", Bytes: npy(dict("|u1", "True", "(2, 3)"), []byte{0, 3, 1, 4, 2, 5}).bytes(), Schema: sampleSchema(tensor.Uint8, tensor.Shape{2, 3}), Data: map[string][]byte{"array": ramp(6)}},
+			{Name: "big-endian", Bytes: npy(dict(">f4", "False", "(3,)"), bigFloats(0, 1, 2)).bytes(), Schema: sampleSchema(tensor.Float32, tensor.Shape{3}), Data: map[string][]byte{"array": floats(3)}},
+			{Name: "misaligned", Bytes: npy(" "+dict("<f4", "False", "(2, 3)"), floats(6)).bytes(), Schema: sampleSchema(tensor.Float32, tensor.Shape{2, 3}), Data: map[string][]byte{"array": floats(6)}},
 		},
 		Exempt: map[string]string{
 			"Overlap":     "a file has one tensor",
@@ -53,7 +53,7 @@ func TestConformanceFile(t *testing.T) {
 		ZeroCopy:      true,
 		Align:         alignment,
 		Scale: func(_ int, elems int64) *schema.Schema {
-			return samplePlan(tensor.Float32, tensor.Shape{elems})
+			return sampleSchema(tensor.Float32, tensor.Shape{elems})
 		},
 	})
 }
@@ -78,7 +78,7 @@ func TestConformanceArchive(t *testing.T) {
 			{Name: "small", Schema: small, Structural: formattest.Whole},
 			{Name: "long", Schema: long, Structural: formattest.Whole},
 			{Name: "empty", Schema: &schema.Schema{}, Structural: formattest.Whole},
-			{Name: "one", Schema: samplePlan(tensor.Float32, tensor.Shape{2, 3}), Structural: formattest.Whole},
+			{Name: "one", Schema: sampleSchema(tensor.Float32, tensor.Shape{2, 3}), Structural: formattest.Whole},
 		},
 		Files: []formattest.File{
 			{Name: "mixed", Bytes: mixed.bytes(), Schema: &schema.Schema{Tensors: []tensor.Info{float("view", 2, 3), float("packed", 2, 3), float("big", 3), float("both", 2, 2)}},

@@ -27,8 +27,8 @@ func temporary(name string) string {
 func ExampleFormat() {
 	path := temporary("bias.npy")
 	defer os.RemoveAll(filepath.Dir(path))
-	plan := &schema.Schema{Tensors: []tensor.Info{{Name: "bias", DType: tensor.Int16, Shape: tensor.Shape{2}}}}
-	w, err := format.Create(path, plan, nil)
+	s := &schema.Schema{Tensors: []tensor.Info{{Name: "bias", DType: tensor.Int16, Shape: tensor.Shape{2}}}}
+	w, err := format.Create(path, s, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -52,8 +52,8 @@ func ExampleFormat() {
 func ExampleArchive() {
 	path := temporary("weights.npz")
 	defer os.RemoveAll(filepath.Dir(path))
-	plan := &schema.Schema{Tensors: []tensor.Info{{Name: "mask", DType: tensor.Bool, Shape: tensor.Shape{2}}}}
-	w, err := format.Create(path, plan, nil)
+	s := &schema.Schema{Tensors: []tensor.Info{{Name: "mask", DType: tensor.Bool, Shape: tensor.Shape{2}}}}
+	w, err := format.Create(path, s, nil)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -68,7 +68,7 @@ func elemOf(descr []byte) (e *elem, big bool) {
 	return nil, false
 }
 
-// elemFor returns the type of a planned tensor, or nil if a file cannot hold it.
+// elemFor returns the type of a tensor to write, or nil if a file cannot hold it.
 func elemFor(t *tensor.Info) *elem {
 	if e := t.Encoding; e != nil && e.Format == archive && e.Name != "" {
 		return &listed

@@ -206,7 +206,7 @@ func TestFileNames(t *testing.T) {
 
 // TestOptions checks that options that NumPy lacks are refused by name.
 func TestOptions(t *testing.T) {
-	plan := samplePlan(tensor.Int8, tensor.Shape{3})
+	s := sampleSchema(tensor.Int8, tensor.Shape{3})
 	for field, o := range map[string]format.WriteOptions{
 		"Compression":  {Compression: "zstd"},
 		"Level":        {Level: 1},
@@ -217,8 +217,8 @@ func TestOptions(t *testing.T) {
 		"ExternalFrom": {ExternalFrom: 1},
 		"External":     {External: "data"},
 	} {
-		_, file := newWriter(io.Discard, plan, &o)
-		_, archive := newArchiveWriter(io.Discard, plan, &o)
+		_, file := newWriter(io.Discard, s, &o)
+		_, archive := newArchiveWriter(io.Discard, s, &o)
 		for _, err := range []error{file, archive} {
 			var e *tensor.Error
 			if !errors.Is(err, format.ErrOption) || !errors.As(err, &e) || e.Field != field {

@@ -217,7 +217,7 @@ func TestMetadataTwice(t *testing.T) {
 
 // TestOptions checks that options that ONNX lacks are refused by name.
 func TestOptions(t *testing.T) {
-	plan := &schema.Schema{}
+	s := &schema.Schema{}
 	for field, o := range map[string]format.WriteOptions{
 		"Compression": {Compression: "zstd"},
 		"Level":       {Level: 1},
@@ -227,11 +227,11 @@ func TestOptions(t *testing.T) {
 		"Extended":    {Extended: true},
 	} {
 		var e *tensor.Error
-		_, err := streamTo(io.Discard, plan, &o)
+		_, err := streamTo(io.Discard, s, &o)
 		if !errors.Is(err, format.ErrOption) || !errors.As(err, &e) || e.Field != field {
 			t.Errorf("%v, want ErrOption for %s", err, field)
 		}
 	}
 	beside := &format.WriteOptions{ExternalFrom: 1}
-	expect.Refused(t, format.ErrSchema, "external data of a stream")(streamTo(io.Discard, plan, beside))
+	expect.Refused(t, format.ErrSchema, "external data of a stream")(streamTo(io.Discard, s, beside))
 }

@@ -22,7 +22,7 @@ func ExampleFormat() {
 	}
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "model.onnx")
-	plan := &schema.Schema{
+	s := &schema.Schema{
 		Tensors: []tensor.Info{{Name: "w", DType: tensor.Float32, Shape: tensor.Shape{2, 2}}},
 		Graph: &schema.Graph{
 			Inputs:  []schema.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: schema.FixedDims(1, 2)}},
@@ -30,7 +30,7 @@ func ExampleFormat() {
 			Nodes:   []schema.Node{{Op: "MatMul", Inputs: []string{"x", "w"}, Outputs: []string{"y"}}},
 		},
 	}
-	w, err := format.Create(path, plan, &format.WriteOptions{ExternalFrom: 16})
+	w, err := format.Create(path, s, &format.WriteOptions{ExternalFrom: 16})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -34,10 +34,10 @@ const (
 	uint64Data = 11
 )
 
-// dataFields locate raw or external data. Native does not have planFields: a schema does, or they are data.
+// dataFields locate raw or external data. Native does not have schemaFields: a schema does, or they are data.
 var (
-	dataFields = []protowire.Number{rawData, 13, 14}
-	planFields = []protowire.Number{1, 2, floatData, int32Data, stringData, int64Data, 8, rawData, doubleData, uint64Data, 13, 14}
+	dataFields   = []protowire.Number{rawData, 13, 14}
+	schemaFields = []protowire.Number{1, 2, floatData, int32Data, stringData, int64Data, 8, rawData, doubleData, uint64Data, 13, 14}
 )
 
 // elemType is an element type of TensorProto.DataType.

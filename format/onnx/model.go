@@ -69,7 +69,7 @@ func (f *parsed) notes() []string {
 	return notes
 }
 
-// header is the model without its graph, while it is planned.
+// header is the model without its graph, before it is written.
 type header struct {
 	model
 	sets    bool // the schema says which operator sets
@@ -112,8 +112,8 @@ func (h *header) take(e schema.Entry) error {
 	return nil
 }
 
-// plan takes the metadata of a schema, and adds the fields that a model must have.
-func (h *header) plan(p *schema.Schema) {
+// fill takes the metadata of a schema, and adds the fields that a model must have.
+func (h *header) fill(p *schema.Schema) {
 	for _, e := range p.Metadata {
 		_ = h.take(e) // Losses checked it
 	}
@@ -207,10 +207,10 @@ func putEntry(b []byte, num protowire.Number, e stringEntry) []byte {
 // its initializers. The graph comes last, so that a truncated file is never taken for a whole one.
 func (w *writer) encode() (err error) {
 	h := header{keys: map[string]bool{}}
-	if h.file, err = originalOf(w.plan, &schema.LossList{}); err != nil {
+	if h.file, err = originalOf(w.schema, &schema.LossList{}); err != nil {
 		return err
 	}
-	h.plan(w.plan)
+	h.fill(w.schema)
 	w.front = h.front()
 	// The reader must not refuse what is written.
 	if err = newParsed(protobuf.InMemory(w.front), &driver.Index{}, &driver.ParseOptions{}).readModel(); err != nil {
@@ -218,7 +218,7 @@ func (w *writer) encode() (err error) {
 	}
 	graph := h.file.graph
 	if graph == nil {
-		named := *cmp.Or(w.plan.Graph, &schema.Graph{})
+		named := *cmp.Or(w.schema.Graph, &schema.Graph{})
 		named.Name = cmp.Or(named.Name, opsets.DefaultGraphName)
 		if graph, err = graphSchema.AppendGraph(nil, &named); err == nil {
 			_, err = decodeGraph(graph)

@@ -78,7 +78,7 @@ func (f *parsed) appendShell(out []byte, s *protobuf.Source, i int) ([]byte, err
 	info := tensor.Info{DType: f.index.DType(i), Encoding: f.index.Encoding(i)}
 	b := protobuf.PutBytes(protobuf.PutInt(nil, 2, int64(storageOf(&info).code)), 8, f.index.Name(i))
 	if r := &f.records[i]; r.more {
-		if err := s.Split(tensorMsg, protobuf.Field{Start: r.at, End: r.end}, nil, &b, planFields...); err != nil {
+		if err := s.Split(tensorMsg, protobuf.Field{Start: r.at, End: r.end}, nil, &b, schemaFields...); err != nil {
 			return nil, wire.Error(formatName, fmt.Sprintf("tensor %q", f.index.Name(i)), r.at, err)
 		}
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// peerPlan is a model whose shapes can be inferred.
-func peerPlan() *schema.Schema {
+// peerSchema is a model whose shapes can be inferred.
+func peerSchema() *schema.Schema {
 	return &schema.Schema{
 		Metadata: schema.Metadata{{Key: "producer_name", Value: "weightmap"}, {Key: "k", Value: "v"}},
 		Tensors: []tensor.Info{
@@ -75,7 +75,7 @@ Softmax [('axis', 0)]
 `
 	for name, o := range map[string]*format.WriteOptions{"inside": nil, "beside": {ExternalFrom: 8}} {
 		t.Run(name, func(t *testing.T) {
-			expect.Equal(t, want, testhost.Python(t, "onnx", "testdata/check.py", written(t, peerPlan(), o)))
+			expect.Equal(t, want, testhost.Python(t, "onnx", "testdata/check.py", written(t, peerSchema(), o)))
 		})
 	}
 }

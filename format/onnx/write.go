@@ -17,8 +17,8 @@ import (
 
 // writer holds the layout of a model. It is the Encoder if there is external data.
 type writer struct {
-	plan *schema.Schema
-	o    *driver.LayoutOptions
+	schema *schema.Schema
+	o      *driver.LayoutOptions
 
 	front, before, after []byte           // the model without its tensors
 	shells               map[string]shell // by tensor
@@ -33,13 +33,13 @@ type writer struct {
 
 // newWriter lays out a schema.
 func newWriter(p *schema.Schema, o *driver.LayoutOptions) (w *writer, err error) {
-	w = &writer{plan: p, o: o, offs: make([]int64, len(p.Tensors))}
+	w = &writer{schema: p, o: o, offs: make([]int64, len(p.Tensors))}
 	w.ext, err = external.New(formatName, o.External, o.Path, files)
 	if err != nil && o.ExternalFrom > 0 {
 		return nil, wire.Refuse(formatName, "external data", "%w", err)
 	}
 	if err = w.encode(); err != nil {
-		return nil, wire.Refuse(formatName, "plan", "%w", err)
+		return nil, wire.Refuse(formatName, "schema", "%w", err)
 	}
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
@@ -62,13 +62,13 @@ func newWriter(p *schema.Schema, o *driver.LayoutOptions) (w *writer, err error)
 func (w *writer) place() error {
 	// The graph's length precedes it, and the padding in it depends on where it begins.
 	for size := protowire.SizeVarint(uint64(len(w.before)+len(w.after)) + uint64(w.inside)); ; size++ {
-		w.layout = driver.Layout{Offsets: make([]int64, len(w.plan.Tensors))}
+		w.layout = driver.Layout{Offsets: make([]int64, len(w.schema.Tensors))}
 		front := protowire.AppendTag(slices.Clip(w.front), 7, protowire.BytesType)
 		start := int64(len(front) + size)
 		head := slices.Concat(front, make([]byte, size), w.before)
 		w.at = 0
 		w.add(head)
-		for i := range w.plan.Tensors {
+		for i := range w.schema.Tensors {
 			b, data := w.initializer(i)
 			w.add(b)
 			w.layout.Offsets[i] = w.at
@@ -99,7 +99,7 @@ func (w *writer) add(b []byte) {
 
 // initializer returns the field of a tensor up to its data, and how much of that follows.
 func (w *writer) initializer(i int) (b []byte, data int64) {
-	t := &w.plan.Tensors[i]
+	t := &w.schema.Tensors[i]
 	as := storageOf(t)
 	if as.code == sparseCode {
 		return protobuf.PutLength(nil, 15, t.Size), t.Size

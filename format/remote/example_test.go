@@ -155,9 +155,9 @@ func exampleServer() (url string, stop func()) {
 
 // exampleModel returns the bytes of a model of one tensor.
 func exampleModel() []byte {
-	plan := &schema.Schema{Tensors: []tensor.Info{{Name: "fc.weight", DType: tensor.Float32, Shape: tensor.Shape{2, 2}}}}
+	s := &schema.Schema{Tensors: []tensor.Info{{Name: "fc.weight", DType: tensor.Float32, Shape: tensor.Shape{2, 2}}}}
 	var file bytes.Buffer
-	w, err := format.NewWriter(&file, plan, &format.WriteOptions{Format: mag.Format{}})
+	w, err := format.NewWriter(&file, s, &format.WriteOptions{Format: mag.Format{}})
 	if err == nil {
 		err = w.WriteTensor("fc.weight", bytes.NewReader([]byte{0, 0, 0x80, 0x3f, 0, 0, 0, 0x40, 0, 0, 0x40, 0x40, 0, 0, 0x80, 0x40}))
 	}

@@ -115,14 +115,14 @@ func reader(t testing.TB, s *server, o *Options) *Reader {
 // written returns a model of n tensors of so many rows of 64 float32.
 func written(t testing.TB, name string, n int, rows int64) []byte {
 	t.Helper()
-	plan := &schema.Schema{}
+	s := &schema.Schema{}
 	for i := range n {
-		plan.Tensors = append(plan.Tensors, tensor.Info{Name: fmt.Sprint(i + 1), DType: tensor.Float32, Shape: tensor.Shape{rows, 64}})
+		s.Tensors = append(s.Tensors, tensor.Info{Name: fmt.Sprint(i + 1), DType: tensor.Float32, Shape: tensor.Shape{rows, 64}})
 	}
 	var out bytes.Buffer
-	w, err := format.NewWriter(&out, plan, &format.WriteOptions{Format: expect.Must(format.ByName(name))})
+	w, err := format.NewWriter(&out, s, &format.WriteOptions{Format: expect.Must(format.ByName(name))})
 	expect.OK(t, err)
-	for i, info := range plan.Tensors {
+	for i, info := range s.Tensors {
 		b := pattern(int(rows)*256 + i)[i:]
 		expect.OK(t, w.WriteTensor(info.Name, bytes.NewReader(b)))
 	}

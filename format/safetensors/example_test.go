@@ -21,16 +21,16 @@ func ExampleFormat() {
 	}
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "model.safetensors")
-	plan := &schema.Schema{Tensors: []tensor.Info{
+	s := &schema.Schema{Tensors: []tensor.Info{
 		{Name: "up", DType: tensor.Int8, Shape: tensor.Shape{16}},
 		{Name: "down", DType: tensor.Int8, Shape: tensor.Shape{16}},
 	}}
-	w, err := format.Create(path, plan, &format.WriteOptions{MaxShard: 16})
+	w, err := format.Create(path, s, &format.WriteOptions{MaxShard: 16})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer w.Abort()
-	for _, t := range plan.Tensors {
+	for _, t := range s.Tensors {
 		if err := w.WriteTensor(t.Name, bytes.NewReader(make([]byte, 16))); err != nil {
 			log.Fatal(err)
 		}

@@ -96,7 +96,7 @@ func TestHeaderTooLarge(t *testing.T) {
 
 // TestOptions checks that options that safetensors lacks are refused by name.
 func TestOptions(t *testing.T) {
-	plan := &schema.Schema{}
+	s := &schema.Schema{}
 	for field, o := range map[string]format.WriteOptions{
 		"Compression":  {Compression: "zstd"},
 		"Level":        {Level: 1},
@@ -108,7 +108,7 @@ func TestOptions(t *testing.T) {
 		"External":     {External: "data"},
 	} {
 		var e *tensor.Error
-		_, err := newWriter(io.Discard, plan, &o)
+		_, err := newWriter(io.Discard, s, &o)
 		if !errors.Is(err, format.ErrOption) || !errors.As(err, &e) || e.Field != field {
 			t.Errorf("%v, want ErrOption for %s", err, field)
 		}

@@ -84,7 +84,7 @@ type LossError struct {
 // Error lists as many losses as fit on one line, those first that cannot be accepted.
 func (e *LossError) Error() string {
 	if len(e.Losses) == 1 {
-		return planPrefix + strings.TrimPrefix(e.causes[len(e.causes)-1].Error(), planPrefix)
+		return schemaPrefix + strings.TrimPrefix(e.causes[len(e.causes)-1].Error(), schemaPrefix)
 	}
 	drop, fixed := e.Losses, []Loss(nil)
 	if i := slices.IndexFunc(drop, func(l Loss) bool { return !l.Acceptable }); i >= 0 {
@@ -101,8 +101,8 @@ func (e *LossError) Error() string {
 // GoString implements fmt.GoStringer like Error.
 func (e *LossError) GoString() string { return e.Error() }
 
-// planPrefix is the prefix of errors about a schema.
-var planPrefix = tensor.ErrSchema.Error() + ": "
+// schemaPrefix is the prefix of errors about a schema.
+var schemaPrefix = tensor.ErrSchema.Error() + ": "
 
 // Unwrap returns ErrSchema, ErrUnsupported and the cause of each loss.
 func (e *LossError) Unwrap() []error { return e.causes }

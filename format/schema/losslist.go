@@ -32,7 +32,7 @@ func (l *LossList) add(kind LossKind, name string, err error, f found) {
 	if errors.As(err, &located) {
 		err = located.Err // the loss has the position
 	}
-	why := strings.TrimPrefix(err.Error(), planPrefix)
+	why := strings.TrimPrefix(err.Error(), schemaPrefix)
 	why = strings.TrimPrefix(why, tensor.ErrUnsupported.Error()+": ")
 	f.Loss, f.cause = Loss{kind, name, why, slices.Contains(acceptable, string(kind))}, err
 	l.found = append(l.found, f)

@@ -37,7 +37,7 @@ func parseObject(b []byte, prefix string) object {
 	return object{prefix, values, &err}
 }
 
-// value parses the value at the scanner's position. Objects become plan.Metadata.
+// value parses the value at the scanner's position. Objects become schema.Metadata.
 func value(s *jsonmeta.Scanner, b []byte) (any, error) {
 	switch at := s.Offset(); {
 	case at < len(b) && b[at] == '{':

@@ -44,12 +44,12 @@ func files(t testing.TB) map[string][]byte {
 
 func TestConformance(t *testing.T) {
 	c, long := formattest.Config{Format: Format{}}, strings.Repeat("name", 10)
-	plan := &schema.Schema{Metadata: schema.Metadata{{Key: "n", Value: int64(5)}}, Tensors: []tensor.Info{
+	s := &schema.Schema{Metadata: schema.Metadata{{Key: "n", Value: int64(5)}}, Tensors: []tensor.Info{
 		{Name: "w", DType: tensor.Float32, Shape: tensor.Shape{2, 3}}, {Name: "t", DType: tensor.Float32, Shape: tensor.Shape{3, 2}}, {Name: "b", DType: tensor.Uint8, Shape: tensor.Shape{3}},
 		{Name: long + "1", DType: tensor.Float32, Shape: tensor.Shape{}}, {Name: long + "2", DType: tensor.Float32, Shape: tensor.Shape{}}}}
 	data := map[string][]byte{"w": floats(6), "t": floatsOf(0, 3, 1, 4, 2, 5), "b": {1, 2, 3}, long + "1": floats(1), long + "2": floats(6)[20:]}
 	for name, b := range files(t) {
-		c.Files = append(c.Files, formattest.File{Name: name, Bytes: b, Schema: plan, Data: data})
+		c.Files = append(c.Files, formattest.File{Name: name, Bytes: b, Schema: s, Data: data})
 	}
 	formattest.Run(t, c)
 }

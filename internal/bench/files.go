@@ -58,9 +58,9 @@ var noSync = &format.WriteOptions{NoSync: true}
 
 // file is a file, or a directory of several, with a model.
 type file struct {
-	path  string
-	paths []string // all its files
-	plan  *schema.Schema
+	path   string
+	paths  []string // all its files
+	schema *schema.Schema
 }
 
 // file returns the file of the model in the format, which is written once.

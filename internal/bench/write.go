@@ -35,7 +35,7 @@ func (t *table) write() {
 // writing returns a round that writes a model and removes it again: freeing a file's pages takes as
 // long as writing some.
 func (t *table) writing(b *testing.B, name string, m Model) floor.Round {
-	path, p := filepath.Join(b.TempDir(), name), t.file(b, name, m).plan
+	path, p := filepath.Join(b.TempDir(), name), t.file(b, name, m).schema
 	_, data := m.Schema()
 	return floor.Then(floor.Timed(func() error {
 		w, err := format.Create(path, p, noSync.With(expect.Must(format.ByName(name))))
@@ -50,7 +50,7 @@ func (t *table) pairWrites(b *testing.B, name string, m Model) float64 {
 	theirs := filepath.Join(b.TempDir(), "copy")
 	plainly := func() error { return os.WriteFile(theirs, data, 0o666) }
 	if len(f.paths) > 1 {
-		plainly = func() error { return writeEach(theirs, f.plan, data) }
+		plainly = func() error { return writeEach(theirs, f.schema, data) }
 	}
 	return floor.PairsOf(b, t.writing(b, name, m), floor.Then(floor.Timed(plainly), func() error { return os.RemoveAll(theirs) })).Ratio
 }

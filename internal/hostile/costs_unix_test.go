@@ -119,10 +119,10 @@ func sizeOf(t *testing.T, path string) int64 {
 }
 
 // saved returns a function that writes a schema of n.
-func saved(to string, plan func(n int) *schema.Schema) func(t *testing.T, dir string, n int) string {
+func saved(to string, s func(n int) *schema.Schema) func(t *testing.T, dir string, n int) string {
 	return func(t *testing.T, dir string, n int) string {
 		path := filepath.Join(dir, "m")
-		p := plan(n)
+		p := s(n)
 		w, err := format.Create(path, p, &format.WriteOptions{NoSync: true, Format: expect.Must(format.ByName(to))})
 		for i := 0; err == nil && i < len(p.Tensors); i++ {
 			size, _ := p.Tensors[i].ByteSize()

@@ -96,8 +96,8 @@ var list = []*sample{
 	{format: "onnx", name: "external", open: "m.onnx", storage: outside},
 }
 
-// plan is the schema of all samples: some kilobytes, with tensors of several pages and of a few bytes.
-func plan(generation int, graph bool) (*schema.Schema, [][]byte) {
+// schemaOf returns the schema of all samples: some kilobytes, with tensors of several pages and of a few bytes.
+func schemaOf(generation int, graph bool) (*schema.Schema, [][]byte) {
 	p := &schema.Schema{Metadata: schema.Metadata{{Key: "name", Value: fmt.Sprint("generation ", generation)}}}
 	var data [][]byte
 	for i, shape := range []tensor.Shape{{3}, {40, 30}, {7, 5}, {2000}} {
@@ -126,7 +126,7 @@ var everything = []string{"metadata", "graph", "label", "attribute", "value", "c
 func (s *sample) write(t testing.TB, generation int) {
 	t.Helper()
 	dir := t.TempDir()
-	p, data := plan(generation, s.graph)
+	p, data := schemaOf(generation, s.graph)
 	if (s.format == "tsr" || s.format == "npy") && s.open != "" {
 		p.Tensors, data = p.Tensors[3:], data[3:]
 	}

@@ -102,8 +102,8 @@ func numbers(seed int) []byte {
 	return b
 }
 
-// plan returns the schema of a kind, and the data of its tensors.
-func (k *kind) plan() (p *schema.Schema, data [][]byte) {
+// schema returns the schema of a kind, and the data of its tensors.
+func (k *kind) schema() (p *schema.Schema, data [][]byte) {
 	p = &schema.Schema{Metadata: schema.Metadata{{Key: "note", Value: "signed"}}}
 	add := func(name string, d tensor.DType, s tensor.Shape, b []byte) {
 		p.Tensors = append(p.Tensors, tensor.Info{Name: name, DType: d, Shape: s})
@@ -177,7 +177,7 @@ func (k *kind) writeWith(t *testing.T, path string) {
 	}
 	o := k.o
 	o.NoSync, o.AcceptLoss = true, everyLoss
-	p, data := k.plan()
+	p, data := k.schema()
 	w, err := create(path, p, &o)
 	expect.OK(t, err)
 	for i, b := range data {

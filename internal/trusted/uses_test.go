@@ -116,7 +116,7 @@ func used(v tensor.View) (b []byte, err error) {
 }
 
 // planOf is a schema of the tensors of m only.
-func planOf(m *format.Model) *schema.Schema {
+func schemaOf(m *format.Model) *schema.Schema {
 	p := &schema.Schema{}
 	for _, v := range m.Tensors() {
 		p.Tensors = append(p.Tensors, v.Info())
@@ -432,7 +432,7 @@ var uses = []use{
 	}},
 	{name: "WriteView", api: []string{"format (*Writer).WriteView"}, run: func(m *format.Model, see see) {
 		var b bytes.Buffer
-		w, err := format.NewWriter(&b, planOf(m), &format.WriteOptions{Format: expect.Must(format.ByName("safetensors"))})
+		w, err := format.NewWriter(&b, schemaOf(m), &format.WriteOptions{Format: expect.Must(format.ByName("safetensors"))})
 		for i := 0; i < m.Len() && err == nil; i++ {
 			err = w.WriteView(m.At(i))
 		}
@@ -443,7 +443,7 @@ var uses = []use{
 	}},
 	{name: "WriteModel", api: []string{"format (*Writer).WriteModel"}, run: func(m *format.Model, see see) {
 		var b bytes.Buffer
-		w, err := format.NewWriter(&b, planOf(m), &format.WriteOptions{Format: expect.Must(format.ByName("safetensors"))})
+		w, err := format.NewWriter(&b, schemaOf(m), &format.WriteOptions{Format: expect.Must(format.ByName("safetensors"))})
 		if err == nil {
 			err = w.WriteModel(m)
 		}

@@ -126,7 +126,7 @@ func TestLoadRefuses(t *testing.T) {
 		{"integers", func(p *schema.Schema) { bias(p).DType = tensor.Int8 }, format.ErrQuantization},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			path, p := filepath.Join(t.TempDir(), "other.mag"), Plan()
+			path, p := filepath.Join(t.TempDir(), "other.mag"), Schema()
 			p.Graph, p.Metadata = nil, nil
 			c.change(p)
 			w, err := format.Create(path, p, &format.WriteOptions{Extended: true, Format: expect.Must(format.ByName("mag"))})

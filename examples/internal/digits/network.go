@@ -60,7 +60,7 @@ func (w *Weights) Parameters() iter.Seq2[tensor.Info, *[]float32] {
 
 // Schema returns the schema of the network's model, with its graph in ONNX operators as the wia format
 // stores it. Package convert converts it to other formats.
-func Plan() *schema.Schema {
+func Schema() *schema.Schema {
 	p := &schema.Schema{
 		Metadata: schema.Metadata{
 			{Key: "name", Value: "digits"},
@@ -105,7 +105,7 @@ func graph() *schema.Graph {
 
 // Save writes the network to a WIA file. The same weights give the same bytes.
 func (w *Weights) Save(path string) error {
-	out, err := format.Create(path, Plan(), &format.WriteOptions{Format: wia.Format{}, Time: time.Unix(0, 0)})
+	out, err := format.Create(path, Schema(), &format.WriteOptions{Format: wia.Format{}, Time: time.Unix(0, 0)})
 	if err != nil {
 		return err
 	}

@@ -33,8 +33,8 @@ type item struct {
 	off      int64  // of the prefix in the payload
 }
 
-// plan checks the options and the schema, and builds all that needs no tensor data.
-func (w *encoder) plan(p *schema.Schema) error {
+// prepare checks the options and the schema, and builds all that needs no tensor data.
+func (w *encoder) prepare(p *schema.Schema) error {
 	o := w.o
 	w.hdr.compression, w.hdr.blocks[headerBlock].size = o.compression, headerSize
 	var key, signer error
@@ -48,7 +48,7 @@ func (w *encoder) plan(p *schema.Schema) error {
 	err := cmp.Or(
 		refusal("key", key),
 		refusal("signer", signer),
-		w.planTensors(p),
+		w.placeTensors(p),
 	)
 	if err != nil {
 		return err
@@ -78,8 +78,8 @@ func refusal(field string, err error) error {
 	return wire.Refuse(formatName, field, "%w", err)
 }
 
-// planTensors makes the items. It places them unless some are compressed.
-func (w *encoder) planTensors(p *schema.Schema) (err error) {
+// placeTensors makes the items. It places them unless some are compressed.
+func (w *encoder) placeTensors(p *schema.Schema) (err error) {
 	w.fixed = true
 	var noExternal error
 	w.ext, noExternal = external.New(formatName, w.o.common.External, w.o.common.Path, w.files)
