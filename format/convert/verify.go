@@ -9,6 +9,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/lowbit"
 	"github.com/weightmap/weightmap/internal/readonce"
+	"github.com/weightmap/weightmap/internal/target"
 	"github.com/weightmap/weightmap/internal/work"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -90,13 +91,12 @@ func (j *job) contentOf(v tensor.View, it *item) (string, error) {
 		sum, err := j.sumOf(item{from: v, to: it.to, z: it.z})
 		return content(it.to.TypeName(), info.Shape, sum), err
 	}
-	for r := io.NewSectionReader(v, 0, info.Size); err == nil; {
-		var n int64
-		n, err = io.CopyN(h, r, 1<<20)
-		j.read.Used(n)
-		err = cmp.Or(err, j.ctx.Err())
-	}
-	if err != io.EOF {
+	err = target.EachPiece(j.ctx, v, func(b []byte) error {
+		_, _ = h.Write(b)
+		j.read.Used(int64(len(b)))
+		return nil
+	})
+	if err != nil {
 		return "", err
 	}
 	return content(info.TypeName(), info.Shape, h.Sum64()), nil

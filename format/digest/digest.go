@@ -11,11 +11,11 @@ import (
 	"hash"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/lowbit"
 	"github.com/weightmap/weightmap/internal/memory"
+	"github.com/weightmap/weightmap/internal/target"
 	"github.com/weightmap/weightmap/internal/work"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -125,28 +125,9 @@ func (r *reader) data(h hash.Hash, v tensor.View) error {
 			return err
 		}
 	}
-	buf := pieces.Get().(*[pieceSize]byte)
-	defer pieces.Put(buf)
-	if info.Size == 0 {
-		_, err := v.ReadInto(nil) // an error of the view
-		return err
-	}
-	for off := int64(0); off < info.Size; {
-		if err := r.ctx.Err(); err != nil {
-			return err
-		}
-		n := min(pieceSize, info.Size-off)
-		if _, err := v.ReadAt(buf[:n], off); err != nil {
-			return err
-		}
-		h.Write(buf[:n])
-		r.Done(n, info.Name)
-		off += n
-	}
-	return nil
+	return target.EachPiece(r.ctx, v, func(b []byte) error {
+		h.Write(b)
+		r.Done(int64(len(b)), info.Name)
+		return nil
+	})
 }
-
-// pieceSize is how many bytes are read at a time.
-const pieceSize = 256 << 10
-
-var pieces = sync.Pool{New: func() any { return new([pieceSize]byte) }}

@@ -139,7 +139,7 @@ func TestTensorsLowBits(t *testing.T) {
 
 // Tensors larger than a piece, with progress.
 func TestTensorsPieces(t *testing.T) {
-	const size = 2*pieceSize + 5
+	const size = 2*(256<<10) + 5
 	data := bytes.Repeat([]byte("weights"), size/7+1)[:size]
 	want := sum(u64(1), []byte("w"), u64(4), []byte("int8"), u64(1), []byte{5, 0, 8, 0, 0, 0, 0, 0}, sum(data))
 	for _, o := range []*format.WriteOptions{nil, {Compression: "zstd"}} {

@@ -2,7 +2,9 @@ package target
 
 import (
 	"bytes"
+	"context"
 	"io"
+	"slices"
 
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/pass"
@@ -32,6 +34,45 @@ func ReadView(v tensor.View, f func(r io.Reader) error) error {
 	r := &viewReader{ref: ref, at: pass.Range{File: file, Offset: off, Size: info.Size}}
 	defer r.pass.Close()
 	return f(r)
+}
+
+// fetch is the number of bytes that EachPiece reads from a reader at a time.
+const fetch = 1 << 20
+
+// EachPiece calls f with consecutive pieces of the bytes of v, in memory that does not fault. Of a tensor that has to be
+// decoded, all bytes are in memory meanwhile.
+func EachPiece(ctx context.Context, v tensor.View, f func(b []byte) error) error {
+	ref := (*memory.Ref[tensor.Info])(&v)
+	info := ref.Info()
+	if info == nil {
+		return tensor.ErrClosed
+	}
+	file, off := ref.Owner().File(info)
+	if file == nil {
+		return v.Use(func(b []byte) error {
+			for part := range slices.Chunk(b, piece) {
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				if err := f(part); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	err := ref.Owner().Enter(info)
+	if err != nil {
+		return ref.Owner().Explain(info, err)
+	}
+	defer ref.Owner().Leave()
+	reads := pass.Pass{Context: ctx, Fetch: fetch}
+	defer reads.Close()
+	err = reads.Pieces(pass.Range{File: file, Offset: off, Size: info.Size, IsPrivate: true}, f)
+	if err != nil {
+		return ref.Owner().Explain(info, err)
+	}
+	return nil
 }
 
 // viewReader reads the rest of a tensor.

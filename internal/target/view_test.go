@@ -2,6 +2,8 @@ package target
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -21,6 +23,8 @@ type inFile struct {
 }
 
 func (o *inFile) File(info *tensor.Info) (pass.File, int64) { return o.r, info.Offset }
+
+func (o *inFile) Explain(_ *tensor.Info, err error) error { return err }
 
 // TestReadView: the bytes of a mapping are read from the file until they are used in place.
 func TestReadView(t *testing.T) {
@@ -68,4 +72,45 @@ func TestReadView(t *testing.T) {
 			expect.OK(t, err)
 		})
 	}
+}
+
+// TestEachPiece: the pieces of a view are its bytes, and do not alias a mapping.
+func TestEachPiece(t *testing.T) {
+	data := make([]byte, 700<<10)
+	for i := range data {
+		data[i] = byte(i*7) ^ byte(i>>9)
+	}
+	path := filepath.Join(t.TempDir(), "m")
+	expect.OK(t, os.WriteFile(path, data, 0o666))
+	const off = 1000
+	for _, size := range []int{0, 10, 600 << 10} {
+		var r source.Region
+		expect.OK(t, r.Open(path, source.Options{}))
+		info := &tensor.Info{Name: "w", DType: tensor.Uint8, Shape: tensor.Shape{int64(size)}, Offset: off, Size: int64(size)}
+		inFile := tensor.View(memory.New[tensor.Info](info, &inFile{r: &r}, r.Bytes()[off:][:size]))
+		onHeap, err := tensor.FromBytes("w", tensor.Uint8, info.Shape, data[off:][:size])
+		expect.OK(t, err)
+		reader, err := tensor.FromReaderAt(*info, bytes.NewReader(data[off:]))
+		expect.OK(t, err)
+		for name, v := range map[string]tensor.View{"file": inFile, "heap": onHeap, "reader": reader} {
+			var got []byte
+			err := EachPiece(t.Context(), v, func(b []byte) error {
+				if r.Mapped() && r.Holds(memory.Address(b)) {
+					t.Errorf("%s of %d bytes: a piece is in the mapping", name, size)
+				}
+				got = append(got, b...)
+				return nil
+			})
+			if err != nil || !bytes.Equal(got, data[off:][:size]) {
+				t.Errorf("%s: %d of %d bytes, %v", name, len(got), size, err)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			if err := EachPiece(ctx, v, func([]byte) error { return nil }); size > 0 && !errors.Is(err, context.Canceled) {
+				t.Errorf("%s, canceled: %v", name, err)
+			}
+		}
+		expect.OK(t, r.Close())
+	}
+	expect.Refused(t, tensor.ErrClosed)(nil, EachPiece(t.Context(), tensor.View{}, nil))
 }
