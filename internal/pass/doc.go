@@ -1,5 +1,6 @@
 // Package pass reads the bytes of ranges of files. It has the only loop over the bytes of a range, and it is the only place
-// that decides how they are read. Verification, Decode, ReadInto, Digest, Load and signatures use it.
+// that decides how they are read. Verification, Decode, ReadInto, Digest, Load, Stream,
+// signatures, conversions and copies use it.
 //
 // # How bytes are read
 //

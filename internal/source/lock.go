@@ -49,7 +49,9 @@ func (r *Region) lock(part []byte, lo int) error {
 	err := lockPages(part)
 	switch {
 	case err == nil:
-		r.locked.Add(int64(len(part) - max(0, r.skip-lo)))
+		n := int64(len(part) - max(0, r.skip-lo))
+		r.locked.Add(n)
+		r.MarkUsed(int64(max(0, lo-r.skip)), n) // its pages are mapped
 		return nil
 	case err == ErrNoLock:
 		return err

@@ -156,6 +156,9 @@ func TestLock(t *testing.T) {
 			if err := evict(r); err != nil || r.Locked() != want || residentOf(r) != want {
 				t.Errorf("%+v: %v, %d bytes are locked, %d resident, want %d", o, err, r.Locked(), residentOf(r), want)
 			}
+			if !r.IsUsed(0, r.Size()) {
+				t.Errorf("%+v: copies would be read by pread, although all pages are mapped", o)
+			}
 			if now := lockedMemory(t); now <= before {
 				t.Errorf("%+v: %d kB are locked, %d before", o, now, before)
 			}

@@ -68,7 +68,8 @@ func (r *Region) IsUsed(off, n int64) bool {
 
 // MarkUsed implements pass.Mapping.
 func (r *Region) MarkUsed(off, n int64) {
-	if r.ra == nil || n == 0 {
+	n = min(n, r.size-off)
+	if r.ra == nil || n <= 0 {
 		return
 	}
 	bits := r.used.Load()

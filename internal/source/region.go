@@ -161,7 +161,9 @@ func (r *Region) Advise(a memory.Advice, off, n int64) (int64, error) {
 		}
 		if lo < hi {
 			err = forget(r.mem[lo:hi])
-			r.markEvicted(off, n)
+			if err == nil {
+				r.markEvicted(off, n)
+			}
 		}
 		if errors.Is(err, syscall.EINVAL) {
 			err = nil // some of it is locked
