@@ -21,12 +21,12 @@ type Options struct {
 	Context context.Context
 	// Format is the format of the file, such as mle.Format{}, or one from ByName. With nil, the content shows it.
 	Format Format
-	// Check says which checksums are verified when. Progress and Workers apply to what CheckAll and
-	// Trusted verify, as in Model.Verify. Workers is also how many goroutines Model.Load and tensor.Decode
-	// take; 0 means one per CPU.
-	Check    Check
+	// Check says which checksums are verified when.
+	Check Check
+	// Progress is called with the progress of what CheckAll and Trusted verify, as in Model.Verify. Nil reports nothing.
 	Progress Progress
-	Workers  int
+	// Workers is the number of goroutines that verify, and that Model.Load and tensor.Decode take; 0 means one for each CPU.
+	Workers int
 	// MaxMemory is the limit for the memory that the library allocates for the model, in bytes: the
 	// index, metadata and graph, decompressed and decrypted data, cached tensors, and files that cannot be
 	// mapped or are not (Private). Mappings and what the caller owns, such as the result of View.Clone, do not count.

@@ -16,10 +16,11 @@ type Request struct {
 	Tensor string
 	// Slice is the part of it, as View.Slice takes it; nil for the whole tensor.
 	Slice []tensor.Range
-	// Bytes takes the little-endian bytes, as View.ReadInto returns them, or Floats the numbers, as tensor.Decode
-	// returns them. Both may have more room than that. With neither, the tensor is brought into memory, where its
-	// views find it: its pages are mapped, and what is compressed is decoded and kept.
-	Bytes  []byte
+	// Bytes takes the little-endian bytes, as View.ReadInto returns them. It may have more room than that. With neither
+	// Bytes nor Floats, Load brings the tensor into memory, where its views find it: its pages are mapped, and what is
+	// compressed is decoded and kept.
+	Bytes []byte
+	// Floats takes the numbers, as tensor.Decode returns them. It may have more room than that.
 	Floats []float32
 }
 

@@ -11,11 +11,12 @@ import (
 // Stats is a report on an open model. Sizes are in bytes. After Close every field is zero except
 // Resident, which is -1.
 type Stats struct {
+	// Path is Model.Path.
 	Path string
-	// FileSize is the size of all files of the model. Files lists them, in the order of Model.Files, also for a
-	// model that was not opened by path.
+	// FileSize is the size of all files of the model.
 	FileSize int64
-	Files    []FileStats
+	// Files lists the files, in the order of Model.Files, also for a model that was not opened by path.
+	Files []FileStats
 	// HeaderSize is the number of bytes of the model's own file that describe the tensors, from its beginning, and DataOffset
 	// the offset at which the data of tensors begins in it. Alignment is what all offsets of tensors are multiples of, as the
 	// file says. Each is 0 for a file that has no such thing, such as the index of shards, or data that is compressed.
@@ -34,10 +35,11 @@ type Stats struct {
 	// Kept is the size of copies of tensors: decompressed, decrypted and misaligned ones that were
 	// used, and the cache (Options.CacheBytes).
 	Kept int64
-	// ZeroCopy is the number of tensors that are viewed without a copy. Copies counts the others by reason:
-	// "compressed", "encrypted", "misaligned", "byte order", "behind a reader", "read on demand", "decoded".
+	// ZeroCopy is the number of tensors that are viewed without a copy.
 	ZeroCopy int
-	Copies   map[string]int
+	// Copies counts the other tensors by reason: "compressed", "encrypted", "misaligned", "byte order",
+	// "behind a reader", "read on demand", "decoded".
+	Copies map[string]int
 	// Lent reports whether a raw slice was returned: the garbage collector then no longer unmaps the model.
 	Lent bool
 	// Verified is the number of tensor checksums that were compared, by Verify or before a first use.

@@ -27,17 +27,17 @@ type TrustWatcher interface {
 
 // Digest is a signed digest of a range of a file, or of all of it.
 type Digest struct {
-	Offset, Size int64            // Size -1 means the whole file
+	Offset, Size int64            // the range; Size -1 means the whole file
 	New          func() hash.Hash // the hash, such as sha256.New
-	Sum          []byte
+	Sum          []byte           // the result of the hash
 }
 
 // UnverifiedFile is a file of a model that is being opened.
 type UnverifiedFile struct {
-	// Name is relative to the directory of the model. It is "" for bytes, a reader without a Path, and a part of a file.
+	// Name is relative to the directory of the model. It is "" for bytes, a reader without a name (ReaderInfo.Path), and a part of a file.
 	Name string
-	Size int64
-	Open bool // it is open; others are opened later
+	Size int64 // in bytes
+	Open bool  // it is open; others are opened later
 }
 
 // Unverified is a model that is being opened, and of which nothing was used yet. Its methods fail after Trust.Check has

@@ -87,8 +87,8 @@ func (c *Coverage) Tensors() iter.Seq[Covered] {
 
 // FileRange is a range of a file of a model.
 type FileRange struct {
-	File         int // index of Model.Files
-	Offset, Size int64
+	File         int   // index of Model.Files
+	Offset, Size int64 // in bytes
 	// Part is what has the bytes: `tensor "w"`, "header", or "" for what is between the parts, such as padding.
 	Part string
 }

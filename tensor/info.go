@@ -11,9 +11,9 @@ import (
 // Info describes a tensor of a model. Readers fill all fields; writers use Name, DType,
 // Shape, Quant and Encoding.
 type Info struct {
-	Name  string
-	DType DType
-	Shape Shape
+	Name  string // as in the file
+	DType DType  // of the elements; Invalid with an Encoding
+	Shape Shape  // empty for a scalar
 	// File is the index in Model.Files of the file that holds the data: a shard, a file of external data, or
 	// the model's own, 0.
 	File int
@@ -75,6 +75,7 @@ const PerTensor = -1
 // Quantization maps stored integers to real numbers. Readers do not check the values they
 // take from a file; Dequantize does, and returns ErrQuantization.
 type Quantization struct {
+	// Scheme is how the integers stand for numbers.
 	Scheme Scheme
 	// Scales has one value, or one value for each channel along Axis.
 	Scales []float32

@@ -13,10 +13,10 @@ type QuantizeOptions struct {
 	// DType is Int8, Int16, Uint8 or Float16; Invalid, the zero value, means
 	// Int8. Float16 has no parameters and ignores the other options.
 	DType DType
-	// PerChannel means one scale for each index along Axis. Otherwise Axis
-	// is ignored.
+	// PerChannel means one scale for each index along Axis.
 	PerChannel bool
-	Axis       int
+	// Axis is the axis of the channels. Without PerChannel it is ignored.
+	Axis int
 	// Asymmetric maps the range from minimum to maximum, extended to include
 	// 0, to the whole range of the integers by means of zero points; 0 stays
 	// exact. Otherwise the range is symmetric and 0 maps to the middle, which

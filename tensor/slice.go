@@ -11,7 +11,9 @@ import (
 // Range selects the elements From <= i < To along one axis. As in Python, negative numbers count
 // from the end: Range{0, -1} selects all but the last element. Range{0, End} selects the whole axis.
 // The zero Range is an error unless the axis is empty.
-type Range struct{ From, To int64 }
+type Range struct {
+	From, To int64 // absolute, or negative from the end
+}
 
 // End, as the To of a Range, means the end of the axis.
 const End = math.MaxInt64

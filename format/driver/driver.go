@@ -74,9 +74,10 @@ type Parsed struct {
 	// NeedsKey means that the data is encrypted and the options have no key.
 	NeedsKey bool
 
-	// LazyMetadata and LazyNotes are for formats that decode on demand.
+	// LazyMetadata returns the Metadata of a format that decodes it on demand.
 	LazyMetadata func() (schema.Metadata, error)
-	LazyNotes    func() []string
+	// LazyNotes returns further Notes, which take decoding.
+	LazyNotes func() []string
 	// LazyValue returns the first value of a key of LazyMetadata without decoding the others, and whether there is one. It
 	// is nil for formats where that costs no less.
 	LazyValue func(key string) (value any, ok bool, err error)
@@ -144,7 +145,7 @@ const UnknownSize = 1 << 60
 type Source interface {
 	// Size returns the number of bytes of the file, or UnknownSize.
 	Size() int64
-	// Path returns the name the file was opened by: a path, or the Path of a reader that has the
+	// Path returns the name the file was opened by: a path, or the name of a reader (format.ReaderInfo) that has the
 	// files next to it. It returns "" for bytes and other readers.
 	Path() string
 	// InMemory reports whether Slice aliases memory and does not copy: the file is mapped,
@@ -163,8 +164,9 @@ type Source interface {
 	// a system call.
 	ReadAt(p []byte, off int64) (int, error)
 	// ReadAhead is like ReadAt but does not record the bytes for Verify, as they may be
-	// tensor data. Record then records those that are structure. See Head.
+	// tensor data. See Head.
 	ReadAhead(p []byte, off int64) (int, error)
+	// Record records for Verify those of the bytes of ReadAhead that are structure.
 	Record(b []byte, off int64) error
 	// Compare compares a checksum while Parse or Load runs: with b, which was read at off and which contains all ranges of
 	// the checksum, or which is its content. It returns the number of the digest that is right, where those of Or
@@ -201,7 +203,7 @@ type Space uint32
 
 // DirEntry is a file of a directory.
 type DirEntry struct {
-	Name string
+	Name string // without the directory
 	// Regular means that it is a regular file, or a link to one.
 	Regular bool
 	// Dir means that it is a directory.
@@ -239,15 +241,15 @@ type Dir interface {
 
 // Tensor is the argument of Index.Add: a tensor.Info whose name may alias the file.
 type Tensor struct {
-	Name        []byte // must pass CheckName; the engine does not check it
-	DType       tensor.DType
-	Shape       tensor.Shape // is copied
-	Space       Space        // the file that the data is in
-	Offset      int64        // in that file; -1 if the data is stored in another form
-	Size        int64        // of the uncompressed elements
-	Stored      int64        // as in tensor.Info; without Compression it is ignored
-	Compression string       // as in tensor.Info
-	Quant       *tensor.Quantization
-	Encoding    *tensor.Encoding // of elements without a DType, which is Invalid then
-	Loaded      bool             // the bytes come from Parsed.Load, not from Offset
+	Name        []byte               // must pass CheckName; the engine does not check it
+	DType       tensor.DType         // Invalid with an Encoding
+	Shape       tensor.Shape         // is copied
+	Space       Space                // the file that the data is in
+	Offset      int64                // in that file; -1 if the data is stored in another form
+	Size        int64                // of the uncompressed elements
+	Stored      int64                // as in tensor.Info; without Compression it is ignored
+	Compression string               // as in tensor.Info
+	Quant       *tensor.Quantization // nil for none
+	Encoding    *tensor.Encoding     // of elements without a DType, which is Invalid then
+	Loaded      bool                 // the bytes come from Parsed.Load, not from Offset
 }

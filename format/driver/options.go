@@ -21,6 +21,7 @@ type ParseOptions struct {
 // LayoutOptions are the options of a program (format.WriteOptions) that concern how a file is laid out. The engine has refused
 // those that the format lacks (Description.Stores).
 type LayoutOptions struct {
+	// Context cancels writing.
 	Context context.Context
 	// Path is that of the new file, "" for an io.Writer.
 	Path string
@@ -30,9 +31,10 @@ type LayoutOptions struct {
 	Time time.Time
 	// KeepNames asks for the names of the schema in a format that numbers its tensors.
 	KeepNames bool
-	// Compression names a method, "" for none. Level is from 1 to 9 with a compression, else 0.
+	// Compression names a method, "" for none.
 	Compression string
-	Level       int
+	// Level is from 1 to 9, or 0 for the default and without a compression.
+	Level int
 	// Signer signs the file, nil for no signature.
 	Signer crypto.Signer
 	// Key encrypts the file, nil for no encryption. It may have any length.
@@ -41,10 +43,10 @@ type LayoutOptions struct {
 	Align int64
 	// Extended allows extensions of the format.
 	Extended bool
-	// ExternalFrom moves tensors of at least this many bytes to a file whose location begins with External, or with the
-	// name of the model's file; 0 moves none.
+	// ExternalFrom moves tensors of at least this many bytes to another file; 0 moves none.
 	ExternalFrom int64
-	External     string
+	// External is the beginning of the location of that file, "" for the name of the model's file.
+	External string
 }
 
 // Created returns the creation time to record in Unix seconds, 0 for none.

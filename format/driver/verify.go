@@ -31,22 +31,22 @@ func (k Kind) String() string {
 // Hash is a checksum algorithm that is not a Kind, such as SHA-256. The format brings it, so that a program links
 // it only with the format.
 type Hash struct {
-	Name string // "sha256"
-	New  func() hash.Hash
+	Name string           // "sha256"
+	New  func() hash.Hash // sha256.New
 }
 
 // Digest is a checksum as a file records it.
 type Digest struct {
-	Kind Kind
-	Want uint64
-	// Hash and Bytes are in place of Kind and Want if Hash is not nil.
-	Hash  *Hash
+	Kind Kind   // of the checksum; NoSum if Hash is set, or if there is none
+	Want uint64 // the checksum that the file records
+	// Hash, if not nil, is used in place of Kind.
+	Hash *Hash
+	// Bytes is the digest that the file records, in place of Want.
 	Bytes []byte
-	// Field, Offset and Space locate the checksum in a file, for errors. If Field is
-	// empty, errors locate what it covers instead.
+	// Field is the name of the field with the checksum, for errors. If it is empty, errors locate what it covers instead.
 	Field  string
-	Offset int64
-	Space  Space
+	Offset int64 // of that field
+	Space  Space // the file with that field
 }
 
 // Name returns the name of the algorithm, such as "crc32".
@@ -59,8 +59,8 @@ func (d *Digest) Name() string {
 
 // Range is a range of a file.
 type Range struct {
-	Space        Space
-	Offset, Size int64
+	Space        Space // the file
+	Offset, Size int64 // in bytes
 }
 
 // Sum is the checksum of a part of a file, or such a part without a checksum. A format declares its sums in

@@ -26,7 +26,8 @@ type Operator struct {
 	Depthwise bool
 	// Flattens means that an input of more than two dims is treated as a matrix, with one row
 	// for each index of the first dim.
-	Flattens   bool
+	Flattens bool
+	// Attributes lists the attributes that the format knows.
 	Attributes []Attribute
 	// Quantizes, if not nil, returns the index of the input that an attribute is a quantization
 	// parameter of. The tensor's description has it too, so it is skipped.
@@ -40,9 +41,9 @@ type Attribute struct {
 	// the attribute "shape", although it is an input in ONNX.
 	ONNX string
 	// Names lists the name in the format, or one name for each element of a list of integers
-	// ("stride_h", "stride_w"). If Alias is set they are alternatives: the first that a node has
-	// applies. Without names the ONNX attribute always has the Default.
+	// ("stride_h", "stride_w"). Without names the ONNX attribute always has the Default.
 	Names []string
+	// Alias means that Names are alternatives: the first that a node has applies.
 	Alias bool
 	// Symmetric means that both ends of an axis have the same padding, and the list has only half
 	// of the elements of "pads".

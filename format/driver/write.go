@@ -33,9 +33,10 @@ type Layout struct {
 	// zeros.
 	Parts []Part
 	// Late, if not nil, returns the parts that depend on the data. It is called after
-	// the last tensor with the checksum of each, by index in the schema, of the kind that
-	// Sums sets. Such a file can be streamed only if Streams is set.
+	// the last tensor with the checksum of each, by index in the schema, of the kind
+	// Sums. Such a file can be streamed only if Streams is set.
 	Late func(sums []uint64) ([]Part, error)
+	// Sums is the kind of checksum of tensors that Late gets.
 	Sums Kind
 	// Files names the files of a directory, one for each tensor. File i consists of
 	// Parts[i] followed by tensor i. Size and Offsets are not used.
@@ -90,8 +91,8 @@ func (x *External) Generation(location string) (generation string, ok bool) {
 
 // Part is a piece of a file.
 type Part struct {
-	Offset int64
-	Bytes  []byte
+	Offset int64  // in the file
+	Bytes  []byte // to write there
 }
 
 // Encoder writes a file of a format. It is not called concurrently.

@@ -9,10 +9,10 @@ import (
 // Graph is an operator graph in a form that all formats share. Edges are names: an input of a node
 // names a graph input, a tensor of the model or an output of another node.
 type Graph struct {
-	Name    string
-	Inputs  []ValueInfo
-	Outputs []ValueInfo
-	Nodes   []Node
+	Name    string      // "" for none
+	Inputs  []ValueInfo // that a caller of the graph supplies
+	Outputs []ValueInfo // that the graph returns
+	Nodes   []Node      // in the order of the file
 	// Initializers lists the tensors with data that the graph declares, by name. It is nil
 	// where the format records no such list.
 	Initializers []string
@@ -90,7 +90,7 @@ func (g *Graph) Values(f func(name *string)) {
 
 // ValueInfo describes a value that enters or leaves a graph.
 type ValueInfo struct {
-	Name  string
+	Name  string       // of the input or output
 	DType tensor.DType // Invalid when the file names none, or one that package tensor lacks
 	Code  string       // the file's decimal code of the dtype where DType is Invalid, "" for none
 	Dims  []Dim        // nil for a scalar and for an unknown shape
@@ -107,20 +107,20 @@ const DynamicDim = -1
 
 // Node is one operator of a graph.
 type Node struct {
-	Name       string
-	Op         string // "Conv2D", or the decimal code of an unknown operator
-	Domain     string // the operator set, "" for that of the format
-	Inputs     []string
-	Outputs    []string
-	Attributes []Attribute
+	Name       string      // "" for none
+	Op         string      // "Conv2D", or the decimal code of an unknown operator
+	Domain     string      // the operator set, "" for that of the format
+	Inputs     []string    // names of values, "" for an optional input that is left out
+	Outputs    []string    // names of values
+	Attributes []Attribute // the parameters
 }
 
 // Attribute is a named parameter of a node. Value is an int64, float64, float32, string, bool,
 // []int64, []int32, []float32, []float64, []string, tensor.View, []tensor.View, *Graph, []*Graph or
 // json.RawMessage.
 type Attribute struct {
-	Name  string
-	Value any
+	Name  string // in the format, such as "strides"
+	Value any    // of one of the types above
 }
 
 // FixedDims returns dimensions of fixed sizes.
@@ -134,6 +134,6 @@ func FixedDims(shape ...int64) []Dim {
 
 // OperatorSet is a version of the operators of a domain, as a graph of ONNX or WIA imports it.
 type OperatorSet struct {
-	Domain  string `json:"domain"` // "ai.onnx" or "" for the operators of ONNX
-	Version int64  `json:"version"`
+	Domain  string `json:"domain"`  // "ai.onnx" or "" for the operators of ONNX
+	Version int64  `json:"version"` // the number of the version, 17
 }

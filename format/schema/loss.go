@@ -41,9 +41,9 @@ func AcceptableLosses() []string { return slices.Clone(acceptable) }
 
 // Loss is one part of a schema that a format cannot hold.
 type Loss struct {
-	Kind LossKind
-	Name string // of the tensor, the metadata key or the part of the graph
-	Why  string // the reason, such as "no such dtype"
+	Kind LossKind // what would be lost
+	Name string   // of the tensor, the metadata key or the part of the graph
+	Why  string   // the reason, such as "no such dtype"
 	// Acceptable reports whether WriteOptions.AcceptLoss may name it.
 	Acceptable bool
 }
@@ -75,7 +75,7 @@ func (l Loss) field() string {
 // WriteOptions.AcceptLoss does not name. It wraps ErrSchema, ErrUnsupported and the causes of
 // the losses; use errors.As to find it in the error of Create, NewWriter, Save or convert.File.
 type LossError struct {
-	Format string
+	Format string // the name of the format, "mag"
 	Losses []Loss // in the order of the constants of LossKind
 
 	causes []error // ErrSchema, ErrUnsupported, and one for each loss

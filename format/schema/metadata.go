@@ -32,8 +32,8 @@ type Metadata []Entry
 // A schema may also have values of Go's other types of numbers, for GGUF of the types that package gguf
 // lists, and for MLE and WIA of any type that encoding/json marshals.
 type Entry struct {
-	Key   string
-	Value any
+	Key   string // may occur more than once
+	Value any    // of one of the types above
 }
 
 // Text returns the value as a format writes it that stores strings only: a string as it is, any other

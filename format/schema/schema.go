@@ -14,6 +14,7 @@ import (
 // Schema describes a file before its data is written, so that a writer knows every size and offset and
 // streams the data once. A writer copies the schema: the caller may change it afterwards.
 type Schema struct {
+	// Metadata is the key-value pairs in file order.
 	Metadata Metadata
 	// Tensors lists the tensors in file order. A writer uses Name, DType and Shape, Encoding where
 	// DType is Invalid, and Quant where the format stores it. It ignores the other fields.
