@@ -39,9 +39,9 @@ func (f *File) MetadataJSON() []byte { return f.f.meta }
 
 // CompressionInfo describes the compression of the weights.
 type CompressionInfo struct {
-	Method           Method
-	Level            uint8 // as recorded; 1 to 9 by the specification
-	QuantizationBits uint8
+	Method           Method // how the weights are compressed
+	Level            uint8  // as recorded; 1 to 9 by the specification
+	QuantizationBits uint8  // as recorded
 	Uncompressed     int64  // bytes of the weights before compression
 	Stored           int64  // bytes after compression, without encryption
 	Checksum         uint32 // CRC-32 of the uncompressed weights

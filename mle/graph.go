@@ -19,7 +19,7 @@ import (
 // Descriptor is one tensor of the graph: a constant with data, or a
 // placeholder for a value that exists when the model runs.
 type Descriptor struct {
-	Name   string
+	Name   string       // of the tensor
 	DType  tensor.DType // Invalid for an unknown code, which only a placeholder may have
 	Code   uint8        // dtype code in the file
 	Shape  tensor.Shape // dims from 0 to 2^32-1
@@ -34,15 +34,15 @@ func (d *Descriptor) Constant() bool { return d.Size != 0 }
 // descriptors, but some exporters use others. An operator means the same in either
 // version, see [Op].
 type IR struct {
-	Inputs, Outputs []uint32
-	Tensors         []Descriptor
-	Nodes           []IRNode
+	Inputs, Outputs []uint32     // ids
+	Tensors         []Descriptor // constants and placeholders
+	Nodes           []IRNode     // in the order of the file
 }
 
 // IRNode is a node of an IR.
 type IRNode struct {
-	Op                      Op
-	Inputs, Outputs, Params []uint32
+	Op                      Op              // what it computes
+	Inputs, Outputs, Params []uint32        // ids
 	Attributes              json.RawMessage // one JSON object, or nil
 }
 

@@ -58,7 +58,9 @@ const (
 )
 
 // Section is a range of the file, in bytes.
-type Section struct{ Offset, Size int64 }
+type Section struct {
+	Offset, Size int64 // in bytes
+}
 
 // End returns the offset behind the section.
 func (s Section) End() int64 { return s.Offset + s.Size }
@@ -66,20 +68,20 @@ func (s Section) End() int64 { return s.Offset + s.Size }
 // Header is the file header. For version 1, missing fields are zero, and the offsets
 // of sections include Shift.
 type Header struct {
-	Version    uint32
-	Features   Features
-	HeaderSize uint32 // 128 or 144; for version 1 the 64 bytes of its fields
+	Version    uint32   // of the format
+	Features   Features // what the file has
+	HeaderSize uint32   // 128 or 144; for version 1 the 64 bytes of its fields
 
 	Metadata    Section // JSON
-	Graph       Section
+	Graph       Section // the IR
 	Weights     Section // as stored: compressed, encrypted
-	Signature   Section
-	Compression Section
+	Signature   Section // Size 0 for an unsigned file
+	Compression Section // what CompressionInfo has
 
 	// CRC-32 (IEEE) of the stored sections and of the header; 0 means not recorded.
 	MetadataChecksum, GraphChecksum, WeightsChecksum, HeaderChecksum uint32
 
-	MinReaderVersion, WriterVersion uint32
+	MinReaderVersion, WriterVersion uint32 // that a reader must know, and that the writer knew
 
 	// Shift is the number of bytes by which the sections of a version 1 file follow
 	// the offsets in its header: 0, or 16 for the files of one exporter.

@@ -40,14 +40,14 @@ const (
 // Header is the header of a file, its first 32 bytes. Offsets and sizes are in
 // bytes.
 type Header struct {
-	Magic          uint32
-	Version        uint16
+	Magic          uint32 // "MOBI"
+	Version        uint16 // of the format
 	Checksum       uint32 // 0: not recorded
-	Flags          Flags
+	Flags          Flags  // what the model has
 	FileSize       uint32 // including the footer
-	MetadataOffset uint32
-	TensorOffset   uint32
-	GraphOffset    uint32
+	MetadataOffset uint32 // of the metadata in the file
+	TensorOffset   uint32 // of the constants
+	GraphOffset    uint32 // of the graph
 }
 
 // graphEnd returns the offset of the end of the operator graph, where the footer
@@ -60,8 +60,8 @@ const Dynamic uint64 = math.MaxUint64
 // Spec describes an input or an output of the model. Type may be an unknown code,
 // and Dims may have any values: their product is not checked.
 type Spec struct {
-	Name string
-	Type DataType
+	Name string   // of the input or output
+	Type DataType // of its elements
 	Dims []uint64 // outermost first; Dynamic if not fixed
 }
 
@@ -80,10 +80,10 @@ func NewSpec(name string, t DataType, dims ...int64) Spec {
 // Operator is a node of the graph. The ids refer to constants, to outputs of other
 // operators, and to inputs of the model; undefined ids are legal.
 type Operator struct {
-	Type    OpType
-	Inputs  []uint32
-	Outputs []uint32
-	Params  []Param // names are unique
+	Type    OpType   // what it computes
+	Inputs  []uint32 // ids
+	Outputs []uint32 // ids
+	Params  []Param  // names are unique
 }
 
 // Param returns the value of the parameter with the given name. It reports false if
@@ -101,8 +101,8 @@ func (o *Operator) Param(name string) (any, bool) {
 // float64, bool, []int32 or []float32, or, beyond the specification, a string or
 // []int64.
 type Param struct {
-	Name  string
-	Value any
+	Name  string // such as "stride_h"
+	Value any    // of one of the types above
 }
 
 // Flags is the bit mask in the header. Other bits are preserved and ignored.

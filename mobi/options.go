@@ -23,7 +23,8 @@ type Format struct {
 	// Inputs, Outputs and Operators replace the schema's neutral graph. A schema
 	// with a graph is then refused.
 	Inputs, Outputs []Spec
-	Operators       []Operator
+	// Operators are in the order of the file.
+	Operators []Operator
 }
 
 // Driver implements format.Format.

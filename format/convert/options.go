@@ -91,7 +91,7 @@ type Report struct {
 
 // Stats compares a quantized tensor with the original.
 type Stats struct {
-	Name string
+	Name string // of the tensor
 	tensor.QuantStats
 }
 

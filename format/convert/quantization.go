@@ -14,7 +14,9 @@ import (
 const OutputAxis = -1
 
 // Stayed is a tensor that Options.Quantize did not quantize, and why.
-type Stayed struct{ Name, Why string }
+type Stayed struct {
+	Name, Why string // of the tensor, and the reason
+}
 
 // quantizes returns the options to quantize a tensor, or the reason to leave it, which is "" if
 // quantization was not requested.

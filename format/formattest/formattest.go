@@ -165,7 +165,9 @@ type File struct {
 }
 
 // Range is a part of a file, From <= offset < To.
-type Range struct{ From, To int }
+type Range struct {
+	From, To int // offsets
+}
 
 // Whole returns a Range of the whole file. It is for Sample.Structural.
 func Whole(file []byte) []Range { return []Range{{0, len(file)}} }

@@ -13,9 +13,9 @@ import (
 type SchemaOptions struct {
 	DTypes  []tensor.DType // nil means all
 	Tensors int            // 0 means 5
-	MinRank int
-	Zero    bool   // use dims of 0, too
-	Name    string // a format of package fmt for the number of a tensor; "" means names of many kinds
+	MinRank int            // the least rank of a tensor
+	Zero    bool           // use dims of 0, too
+	Name    string         // a format of package fmt for the number of a tensor; "" means names of many kinds
 }
 
 // RandomSchema returns a schema of tensors with random shapes of up to 4 dims, without metadata and graph. The

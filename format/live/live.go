@@ -45,7 +45,7 @@ type Options struct {
 
 // Event reports a change of a Handle to Options.Notify.
 type Event struct {
-	Kind       EventKind
+	Kind       EventKind     // what happened
 	Generation uint64        // the current generation after the event
 	Took       time.Duration // the time to load, for Loaded and Refused
 	Err        error         // why a model was refused; ErrOverwritten for Overwritten
@@ -61,6 +61,7 @@ const (
 	Overwritten                  // a file of the current generation was changed in place
 )
 
+// String returns the name of the kind.
 func (k EventKind) String() string {
 	names := [...]string{Loaded: "loaded", Refused: "refused", Overwritten: "overwritten"}
 	if int(k) < len(names) {

@@ -27,44 +27,44 @@ func (h *Handle) noteChange(g *generation, now identity) change {
 // Stats is a report on a Handle. After Close all fields except Path, the counters and the last error
 // are zero.
 type Stats struct {
+	// Path is that of the Handle.
 	Path string `json:"path"`
 	// Generation is the number of the current generation. Format to LoadTime describe it.
 	Generation uint64 `json:"generation"`
-	Format     string `json:"format"`
-	// FileSize is the size of all its files in bytes. Mapped is the part that is mapped, Heap the part in
-	// memory (format.Options.Private, and files that cannot be mapped). Files is their number.
-	FileSize int64 `json:"file_size"`
-	Mapped   int64 `json:"mapped"`
-	Heap     int64 `json:"heap"`
-	Files    int   `json:"files"`
-	// Modified is the modification time of its file. Since is when it became current.
-	Modified time.Time     `json:"modified"`
-	Since    time.Time     `json:"since"`
-	LoadTime time.Duration `json:"load_time_ns"`
+	Format     string `json:"format"`    // the name of its format
+	FileSize   int64  `json:"file_size"` // the size of all its files in bytes
+	Mapped     int64  `json:"mapped"`    // the part of FileSize that is mapped
+	// Heap is the part of FileSize in memory: format.Options.Private, and files that cannot be mapped.
+	Heap     int64         `json:"heap"`
+	Files    int           `json:"files"`        // the number of its files
+	Modified time.Time     `json:"modified"`     // the modification time of its file
+	Since    time.Time     `json:"since"`        // when it became current
+	LoadTime time.Duration `json:"load_time_ns"` // how long loading it took
 
-	// Leases is the number of unreleased leases of all generations. Old is the number of generations
-	// that are no longer current and not yet closed. OldBytes is the size of their mappings and
-	// memory.
-	Leases   int64 `json:"leases"`
-	Old      int   `json:"old"`
+	// Leases is the number of unreleased leases of all generations.
+	Leases int64 `json:"leases"`
+	// Old is the number of generations that are no longer current and not yet closed.
+	Old int `json:"old"`
+	// OldBytes is the size of their mappings and memory.
 	OldBytes int64 `json:"old_bytes"`
 
 	// Stale reports whether the last look of Watch or Reload found other files at the path than those of the
-	// current generation: refused ones, new ones, or none (Missing).
-	Stale   bool `json:"stale"`
+	// current generation: refused ones, new ones, or none.
+	Stale bool `json:"stale"`
+	// Missing reports whether the last look found no file.
 	Missing bool `json:"missing"`
 	// Overwritten reports whether files of the current generation were changed in place.
 	Overwritten bool `json:"overwritten"`
 
-	// Looks counts the looks at the path, Loads the generations that became current, Failures how often one was
-	// refused, retries included (Options.Notify reports each failure once), and Overwrites how often Overwritten became true.
-	Looks      uint64 `json:"looks"`
-	Loads      uint64 `json:"loads"`
+	Looks uint64 `json:"looks"` // the number of looks at the path
+	Loads uint64 `json:"loads"` // the number of generations that became current
+	// Failures counts how often a generation was refused, retries included. Options.Notify reports each failure once.
 	Failures   uint64 `json:"failures"`
-	Overwrites uint64 `json:"overwrites"`
+	Overwrites uint64 `json:"overwrites"` // how often Overwritten became true
 	// LastError is the error of the last failed load, or of closing an old generation. Later loads that succeed do
 	// not reset it.
-	LastError     error     `json:"-"`
+	LastError error `json:"-"`
+	// LastErrorTime is the time of LastError.
 	LastErrorTime time.Time `json:"last_error_time"`
 }
 

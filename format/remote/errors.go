@@ -35,7 +35,9 @@ var (
 
 // StatusError is the error for an HTTP status that is not a success. It wraps fs.ErrNotExist or
 // fs.ErrPermission for the corresponding codes.
-type StatusError struct{ Code int }
+type StatusError struct {
+	Code int // such as http.StatusNotFound
+}
 
 // Error returns the status as "404 Not Found".
 func (e *StatusError) Error() string {

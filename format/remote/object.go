@@ -40,7 +40,7 @@ type Answer struct {
 
 // Version identifies the content of an object.
 type Version struct {
-	Size int64
+	Size int64 // of the object in bytes
 	// Tag tells versions of the same size apart: an entity tag, or the time of the last change.
 	Tag string
 	// Strong reports whether equal Size and Tag mean equal bytes.
@@ -54,7 +54,8 @@ func (v *Version) known() bool { return *v != Version{} }
 type Temporary struct {
 	// After is the wait that the server requests; 0 if it does not say.
 	After time.Duration
-	Err   error
+	// Err is the error of the attempt.
+	Err error
 }
 
 // Error returns the message of Err.

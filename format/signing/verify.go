@@ -17,7 +17,7 @@ import (
 
 // Report describes a verified signature.
 type Report struct {
-	Method Method
+	Method Method // how the signer is identified
 	Signer string // fingerprint of the key (SHA-256 of its PKIX form), or subject of the certificate
 	Name   string // name of the model when it was signed; "" in version 0.2
 	Digest string // root digest in hex
@@ -30,7 +30,7 @@ type Report struct {
 
 // File is a signed file.
 type File struct {
-	Name   string
+	Name   string // relative to the directory of the model
 	SHA256 string // in hex; "" if the file is signed in ranges
 }
 
