@@ -27,7 +27,7 @@ type Piece struct {
 //
 // Stream fills the buffers of ring in turn, and the data of a piece lie in one of them until f returns. A buffer must have
 // room for an element, or for a block of an Encoding. Behind a reader each is filled by one read, so give it megabytes.
-// Without a ring Stream uses one buffer of a few megabytes. It takes no more memory for tensors that are stored as they are,
+// Without a ring Stream uses a buffer of its choice. It takes no more memory for tensors that are stored as they are,
 // and decompresses others piece by piece where their format can. The bytes are little-endian, as View.ReadInto returns them.
 // The requests have neither Bytes nor Floats. Without requests, Piece.Request is the index of the tensor (Model.At).
 //
@@ -90,6 +90,7 @@ func (s *streaming) plan(requests []Request) ([]*streamedRequest, error) {
 	}
 	var list []*streamedRequest
 	total, unit := int64(0), int64(1)
+	step := int64(pass.PieceSize) // which stays in a cache
 	for k := range requests {
 		q := &requests[k]
 		if q.Bytes != nil || q.Floats != nil {
@@ -109,11 +110,15 @@ func (s *streaming) plan(requests []Request) ([]*streamedRequest, error) {
 				return nil, m.about(q.Tensor, -1, err)
 			}
 		}
-		total, unit = total+t.bytes, max(unit, t.unit.bytes)
+		if t.region.IsReader() {
+			step = max(step, s.pass.Fetch)
+		}
+		total += t.bytes
+		unit = max(unit, t.unit.bytes)
 		list = append(list, t)
 	}
 	if len(s.ring) == 0 {
-		s.ring = [][]byte{make([]byte, max(unit, min(total, s.pass.Fetch)))}
+		s.ring = [][]byte{make([]byte, max(unit, min(total, step)))}
 	}
 	slices.SortStableFunc(list, (*streamedRequest).compare)
 	return list, nil

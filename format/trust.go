@@ -11,10 +11,11 @@ import (
 // Trust says what the files of a model must be (Options.Trusted). It never sees weights: the engine hashes the
 // files and compares them, with the hash that the Trust brings.
 type Trust interface {
-	// Check is called when a model is opened, before anything of it is used. It requires digests of files (Require), a
-	// signature in the file (CheckSignature), or both. A file that neither covers is refused with ErrSignature, whether the
-	// model is opened with it or uses it later. If Check returns an error, opening fails with it. Check may look at
-	// whatever else it wants, such as the identity of a signer. It must not keep u.
+	// Check is called when a model is opened, before anything of it is used, and by Model.Verify for an open model
+	// (VerifyOptions.Trusted). It requires digests of files (Require), a signature in the file (CheckSignature), or both. A
+	// file that neither covers is refused with ErrSignature, whether the model is opened with it or uses it later. If Check
+	// returns an error, opening fails with it. Check may look at whatever else it wants, such as the identity of a signer.
+	// It must not keep u.
 	Check(ctx context.Context, u *Unverified) error
 }
 
