@@ -136,7 +136,7 @@ func (b *bulk) ready(t *checkedRequest) error {
 	if err := b.ctx.Err(); err != nil || t.hashed || !b.m.touch.pending.Load() {
 		return err
 	}
-	return b.m.touch.check(t.Tensor)
+	return b.m.checkTouch(t.Tensor)
 }
 
 // readWhole reads a tensor, or a slice, through its view.

@@ -127,23 +127,3 @@ func (c *cache) read(r *source.Region, off, size int64) ([]byte, error) {
 		return err
 	})
 }
-
-// copy returns a copy of tensor i: the cached one, or the result of decode, which runs under
-// the guard. With keep it caches the result.
-func (m *Model) copy(i int, keep bool, decode func() ([]byte, error)) ([]byte, error) {
-	return m.cache.get(span{off: int64(i)}, func(e *copied) error {
-		size := m.index.Size(i)
-		if m.parsed.Shares != nil && m.parsed.Shares(i) {
-			size = 0
-		}
-		if err := m.c.parse.Memory.Reserve(size); err != nil {
-			return m.about(m.index.Name(i), -1, err)
-		}
-		e.counted, e.keep = size, keep
-		err := m.guard(func() (err error) {
-			e.data, err = decode()
-			return err
-		})
-		return m.explain(err)
-	})
-}

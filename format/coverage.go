@@ -1,116 +1,117 @@
 package format
 
 import (
-	"cmp"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
 
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/internal/pass"
 )
 
-// right returns the form of declared checksum k that is right, and its digest: the first, if it was not compared. Both are nil
-// for a part without a checksum, and for one that a function compares.
-func (d *sums) right(k int) (*driver.Sum, *driver.Digest) {
-	state := &d.states[k]
-	state.mu.Lock()
-	form := state.form
-	state.mu.Unlock()
-	for f := &d.list[k]; f != nil; f = f.Or {
-		if form < len(f.Accept) {
-			return f, &f.Accept[form]
-		}
-		form -= len(f.Accept)
-	}
-	return nil, nil
+// Coverage lists what a verification checked, and by which checksum: a format may have no checksums, or for
+// some parts only. The zero Coverage covers nothing.
+type Coverage struct {
+	sections  []Covered
+	signature SignatureState
+	tensors   []string // by tensor: the checksum that covers it, or notLooked
+	uncovered []uncoveredRange
+	index     *driver.Index // names the tensors; nil in the zero Coverage
 }
 
-// own returns the name of the digest of a declared checksum that is right, or "".
-func (d *sums) own(k int) string {
-	s := &d.list[k]
-	if s.Check != nil {
-		return s.By
-	}
-	_, digest := d.right(k)
-	if digest == nil {
-		return ""
-	}
-	return digest.Name()
+// Covered names the checksum of a part of a file.
+type Covered struct {
+	Name string // of the section or tensor
+	// By is the checksum: "xxh64", "crc32 of the weights", "adler32 of the file". It is empty if the
+	// bytes are present and the file has no checksum for them.
+	By string
 }
 
-// of returns what covers the bytes of tensors or parts in the ranges of a declared checksum: "crc32 of the weights".
-func (d *sums) of(k int) string {
-	name := d.own(k)
-	if name == "" {
-		return ""
-	}
-	return cmp.Or(d.list[k].By, name+" of the "+d.list[k].Name)
-}
+// Sections returns the parts of the file that are not tensors, such as "header".
+func (c *Coverage) Sections() []Covered { return slices.Clone(c.get().sections) }
 
-// covering returns the ranges that declared checksums cover, with their numbers.
-func (d *sums) covering() pass.Cover {
-	var list []pass.Span
-	for k := range d.list {
-		if d.own(k) == "" {
-			continue
+// Tensors iterates over the verified tensors in file order, without those that VerifyOptions.Tensors leaves out.
+func (c *Coverage) Tensors() iter.Seq[Covered] {
+	return func(yield func(Covered) bool) {
+		for i, by := range c.get().tensors {
+			if by != notLooked && !yield(Covered{Name: c.index.Name(i), By: by}) {
+				return
+			}
 		}
-		s, _ := d.right(k)
-		if s == nil {
-			s = &d.list[k]
-		}
-		for _, r := range s.Ranges {
-			list = append(list, spanOf(r, k))
-		}
-	}
-	return pass.NewCover(list)
-}
-
-// spanOf returns a range of a file with a number.
-func spanOf(r driver.Range, of int) pass.Span {
-	return pass.Span{File: int(r.Space), Offset: r.Offset, Size: r.Size, Of: of}
-}
-
-// around returns what covers all ranges of declared part k, which has no checksum, or "".
-func (d *sums) around(k int, c pass.Cover) string {
-	by := ""
-	for _, r := range d.list[k].Ranges {
-		n := c.Of(int(r.Space), r.Offset, r.Size)
-		if n < 0 {
-			return ""
-		}
-		by = d.of(n)
-	}
-	return by
-}
-
-// coverSections lists those of the declared parts that were compared, and what covers them.
-func (v *verification) coverSections(compared []int, c pass.Cover) {
-	d := v.m.declared()
-	for _, k := range compared {
-		if d.list[k].Hidden {
-			continue
-		}
-		by := d.own(k)
-		if by == "" {
-			by = d.around(k, c)
-		}
-		v.coverage.sections = append(v.coverage.sections, Covered{d.list[k].Name, by})
 	}
 }
 
-// coveredBy returns what covers tensor i among the declared checksums, or "".
-func (v *verification) coveredBy(i int, c pass.Cover) string {
-	d := v.m.declared()
-	from, to := v.m.sumsOf(i)
-	for k := from; k < to; k++ {
-		if by := d.of(k); by != "" {
-			return by
+// FileRange is a range of a file of a model.
+type FileRange struct {
+	File         int   // index of Model.Files
+	Offset, Size int64 // in bytes
+	// Part is what has the bytes: `tensor "w"`, "header", or "" for what is between the parts, such as padding.
+	Part string
+}
+
+// Uncovered iterates over the bytes that no checksum in the files covers, in the order of the files: whatever is changed
+// in other bytes, verification reports. It does not depend on VerifyOptions.Tensors.
+func (c *Coverage) Uncovered() iter.Seq[FileRange] {
+	return func(yield func(FileRange) bool) {
+		for _, r := range c.get().uncovered {
+			if r.Tensor >= 0 {
+				r.Part = fmt.Sprintf("tensor %q", c.index.Name(r.Tensor))
+			}
+			if !yield(FileRange{File: r.File, Offset: r.Offset, Size: r.Size, Part: r.Part}) {
+				return
+			}
 		}
 	}
-	for k := from; k < to; k++ {
-		if by := d.around(k, c); by != "" {
-			return by
+}
+
+// uncoveredTensors returns the number of verified tensors whose data no checksum covers. Empty tensors do not count.
+func (c *Coverage) uncoveredTensors() int {
+	n := 0
+	for i, by := range c.get().tensors {
+		if by == "" && c.index.Size(i) > 0 {
+			n++
 		}
 	}
-	return ""
+	return n
+}
+
+// Signature returns the result of checking the signature.
+func (c *Coverage) Signature() SignatureState { return c.get().signature }
+
+// get returns c, or the zero Coverage for nil.
+func (c *Coverage) get() *Coverage {
+	if c == nil {
+		return &Coverage{}
+	}
+	return c
+}
+
+// String summarizes the coverage: "ok", "ok, but nothing covers the data of 15 tensors", or "ok, but
+// nothing covers the header, the graph or the data of 1 tensor". The zero Coverage is "not verified".
+func (c *Coverage) String() string {
+	if c == nil || c.index == nil {
+		return "not verified"
+	}
+	var bare []string
+	for _, s := range c.Sections() {
+		if s.By == "" {
+			bare = append(bare, "the "+s.Name)
+		}
+	}
+	switch n := c.uncoveredTensors(); {
+	case n == 1:
+		bare = append(bare, "the data of 1 tensor")
+	case n > 1:
+		bare = append(bare, fmt.Sprintf("the data of %d tensors", n))
+	}
+	last := len(bare) - 1
+	switch {
+	case last < 0:
+		return "ok"
+	case last > 0:
+		bare = []string{strings.Join(bare[:last], ", "), bare[last]}
+	}
+	return "ok, but nothing covers " + strings.Join(bare, " or ")
 }
 
 // uncoveredRange is a range of a file of a model that no checksum covers.
@@ -121,59 +122,29 @@ type uncoveredRange struct {
 	Part         string // if no tensor has them
 }
 
-// uncovered lists the ranges of all files that no checksum covers.
-func (v *verification) uncovered(c pass.Cover) []uncoveredRange {
-	m := v.m
-	covered := c.Spans()
-	for _, n := range v.named {
-		covered = append(covered, pass.Span{File: int(n), Size: m.spaces.files[n].statSize()})
+// notLooked is the entry of a tensor that was not verified.
+const notLooked = "not verified"
+
+// SignatureState is the result of checking a signature.
+type SignatureState uint8
+
+// The values of SignatureState.
+const (
+	Unsigned         SignatureState = iota // the file has no signature
+	SignatureUnknown                       // no trusted key was given, or another one signed; the key in the file, if there is one, made the signature
+	SignatureTrusted                       // the signature by the trusted key is valid
+	SignatureBad                           // the file or the signature was changed after it was signed (Model.CheckSignature)
+)
+
+// String returns "unsigned", "not checked", "trusted" or "bad".
+func (s SignatureState) String() string {
+	switch s {
+	case SignatureUnknown:
+		return "not checked"
+	case SignatureTrusted:
+		return "trusted"
+	case SignatureBad:
+		return "bad"
 	}
-	tensors := m.index.Len()
-	var owners []pass.Span // tensors, and parts behind them
-	for i := range tensors {
-		space, at, size := m.index.Place(i)
-		if at < 0 || size == 0 {
-			continue
-		}
-		s := pass.Span{File: int(space), Offset: at, Size: size, Of: i}
-		if v.tensorSum(i).Kind != driver.NoSum {
-			covered = append(covered, s)
-			continue
-		}
-		owners = append(owners, s)
-	}
-	rest := "" // the part that has what no other part and no tensor has
-	d := m.declared()
-	for k := range d.list {
-		s := &d.list[k]
-		if s.Hidden || d.own(k) != "" {
-			continue
-		}
-		if len(s.Ranges) == 0 {
-			rest = s.Name
-		}
-		for _, r := range s.Ranges {
-			owners = append(owners, spanOf(r, tensors+k))
-		}
-	}
-	var sizes []int64
-	for n, f := range m.spaces.files {
-		size := f.statSize()
-		if n == 0 && m.isDir {
-			size = -1
-		}
-		sizes = append(sizes, size)
-	}
-	var list []uncoveredRange
-	for _, g := range pass.Gaps(sizes, covered, owners) {
-		r := uncoveredRange{File: g.File, Offset: g.Offset, Size: g.Size, Tensor: -1, Part: rest}
-		if g.Of >= tensors {
-			r.Part = d.list[g.Of-tensors].Name
-		} else if g.Of >= 0 {
-			r.Tensor = g.Of
-			r.Part = ""
-		}
-		list = append(list, r)
-	}
-	return list
+	return "unsigned"
 }

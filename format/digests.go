@@ -8,6 +8,7 @@ import (
 	"hash"
 	"slices"
 
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/pass"
 	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/internal/work"
@@ -106,8 +107,10 @@ func (s *signedRange) differs() error {
 // hashing says how files are hashed.
 type hashing struct {
 	ctx      context.Context
-	c        *config
+	memory   *driver.Memory
+	fetchers int            // files that are read at the same time
 	workers  int            // for one file
+	report   Progress       // of one file, if progress is nil
 	progress *work.Progress // of several files, nil for one
 }
 
@@ -115,13 +118,13 @@ type hashing struct {
 func (in *hashing) hashAll(r *source.Region, ranges []pass.Hashed) error {
 	p := in.progress
 	if p == nil {
-		p = &work.Progress{Report: in.c.options.Progress}
+		p = &work.Progress{Report: in.report}
 		for i := range ranges {
 			p.Expect(ranges[i].End - ranges[i].Offset)
 		}
 	}
 	r.Share()
-	reads := pass.Pass{Context: in.ctx, Fetch: fetchSize(in.c.parse.Memory, workersOf(in.c.options.Workers))}
+	reads := pass.Pass{Context: in.ctx, Fetch: fetchSize(in.memory, workersOf(in.fetchers))}
 	defer reads.Close()
 	return reads.Hash(r, ranges, in.workers, func(n int64) { p.Done(n, r.Path()) })
 }

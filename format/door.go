@@ -223,3 +223,21 @@ func (noDoor) Close()                              {}
 func (noDoor) open(string) (*handle, error)        { return nil, errNoDir }
 func (noDoor) stamp(string) (source.Stamp, error)  { return source.Stamp{}, errNoDir }
 func (noDoor) isLazy() bool                        { return true }
+
+var errNoDir = fmt.Errorf("%w: a model that was not opened by path has no directory; set Options.Dir", tensor.ErrUnsupported)
+
+// isFileName reports whether name is that of a file below the directory of a model.
+func isFileName(name string) bool { return fs.ValidPath(name) && name != "." }
+
+func errFileName(name string) error {
+	return fmt.Errorf("%w: %.200q is no name of a file below the directory of the model", tensor.ErrOption, name)
+}
+
+// siblingsOf returns the door of a reader, nil if it opens no other files.
+func siblingsOf(r io.ReaderAt) door {
+	s, ok := r.(SiblingOpener)
+	if !ok {
+		return nil
+	}
+	return siblings(s.Sibling)
+}

@@ -1,8 +1,6 @@
 package format
 
 import (
-	"runtime"
-
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/checksum"
 	"github.com/weightmap/weightmap/internal/pass"
@@ -11,19 +9,6 @@ import (
 
 // partSize is the size from which a part of a file gets a separate goroutine.
 const partSize = 4 << 20
-
-// mostWorkers is the maximum number of verifying goroutines, each of which may have a buffer.
-const mostWorkers = 256
-
-func (v *verification) workers() int { return workersOf(v.o.Workers) }
-
-// workersOf returns the number of goroutines for an option.
-func workersOf(option int) int {
-	if option > 0 {
-		return min(option, mostWorkers)
-	}
-	return runtime.GOMAXPROCS(0)
-}
 
 // Hash implements driver.Verification.
 func (v *verification) Hash(k driver.Kind, s driver.Space, off, size int64, part string) (uint64, error) {

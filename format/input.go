@@ -1,11 +1,10 @@
 package format
 
 import (
-	"errors"
-
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/internal/memory"
+	"github.com/weightmap/weightmap/internal/checksum"
 	"github.com/weightmap/weightmap/internal/source"
+	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -17,7 +16,7 @@ type input struct {
 
 // Path implements driver.Source.
 func (in *input) Path() string {
-	if !in.f.c.hasOthers() {
+	if !in.f.of.c.hasOthers() {
 		return ""
 	}
 	return in.f.path()
@@ -25,12 +24,12 @@ func (in *input) Path() string {
 
 // InMemory implements driver.Source. During parsing bytes are copied and recorded; bytes of a sealed file are always copied.
 func (in *input) InMemory() bool {
-	return in.Region.InMemory() && in.f.spaces.frozen && !in.Region.Sealed()
+	return in.Region.InMemory() && in.f.of.frozen && !in.Region.Sealed()
 }
 
 // Slice implements driver.Source.
 func (in *input) Slice(off, n int64) ([]byte, error) {
-	if in.f.spaces.frozen {
+	if in.f.of.frozen {
 		return in.Region.Slice(off, n)
 	}
 	b, err := in.Copy(off, n)
@@ -54,22 +53,20 @@ func (in *input) ReadAhead(p []byte, off int64) (int, error) { return in.Region.
 
 // Record implements driver.Source.
 func (in *input) Record(b []byte, off int64) error {
-	if in.f.spaces.frozen {
+	if in.f.of.frozen {
 		return nil
 	}
-	return in.f.spaces.structure.Add(uint32(in.f.number), b, off)
+	return in.f.of.structure.Add(uint32(in.f.number), b, off)
 }
 
 // Dir implements driver.Source.
 func (in *input) Dir() (driver.Dir, error) {
-	s := &in.f.spaces
-	if !in.f.c.hasOthers() {
+	s := in.f.of
+	if !in.f.of.c.hasOthers() {
 		return s, errNoDir
 	}
 	return s, nil
 }
-
-var errFrozen = errors.New("the directory of a model is open only while it is parsed")
 
 // Path implements driver.Dir.
 func (s *spaces) Path() string { return s.door().Path("") }
@@ -101,21 +98,13 @@ func (s *spaces) Open(name string) (driver.Source, driver.Space, error) {
 
 // Expect implements driver.Dir.
 func (s *spaces) Expect(names []string) {
-	t := s.m.c.trust
+	t := s.c.trust
 	// What comes from a reader is fetched for each opening, and private files are read for each.
-	if t == nil || s.frozen || len(names) < 2 || s.door().isLazy() || s.m.c.options.Private {
+	if t == nil || s.frozen || len(names) < 2 || s.door().isLazy() || s.c.options.Private {
 		return
 	}
 	s.isUsed = true
 	t.compareAhead(s.door(), names)
-}
-
-// read makes r the file that is open for parsing, and ends parsing of the previous one.
-func (s *spaces) read(r *source.Region) {
-	if s.reading != nil {
-		s.reading.Parsed()
-	}
-	s.reading = r
 }
 
 // Peek implements driver.Dir.
@@ -123,7 +112,7 @@ func (s *spaces) Peek(name string, p []byte) (n int, size int64, _ driver.Space,
 	if s.frozen {
 		return 0, 0, 0, errFrozen
 	}
-	if s.m.c.trust != nil || s.m.c.options.Private { // it is hashed, or read whole, before anything of it is used
+	if s.c.trust != nil || s.c.options.Private { // it is hashed, or read whole, before anything of it is used
 		src, space, err := s.Open(name)
 		if err != nil {
 			return 0, 0, 0, err
@@ -158,7 +147,7 @@ func (s *spaces) Declare(name string) (driver.Space, error) {
 	}
 	s.isUsed = true
 	s.door().Settle()
-	f := &file{Model: s.m, name: name}
+	f := &file{of: s, name: name}
 	err := f.declare()
 	if err != nil {
 		return 0, err // otherwise a replaced file could not be detected
@@ -167,11 +156,22 @@ func (s *spaces) Declare(name string) (driver.Space, error) {
 }
 
 // View implements driver.Dir.
-func (s *spaces) View(n driver.Space, info *tensor.Info) (v tensor.View) {
+func (s *spaces) View(n driver.Space, info *tensor.Info) tensor.View {
 	if n == 0 || !s.known(n) {
-		v, _ = failed(info, s.m.about(info.Name, info.Offset, errUnknown))
-		return v
+		return s.views.lend(nil, info)
 	}
 	info.File = int(n)
-	return tensor.View(memory.New[tensor.Info](info, unlisted{s.files[n]}, nil))
+	return s.views.lend(s.files[n], info)
+}
+
+// Compare implements driver.Source.
+func (in *input) Compare(s *driver.Sum, b []byte, off int64) (form int, err error) {
+	if !in.f.of.c.parse.CheckSums || len(s.Accept) == 0 {
+		return -1, nil
+	}
+	form, err = checksum.CompareMemory(b, off, s)
+	if err != nil {
+		return 0, wire.Place(err, "", in.f.path(), "")
+	}
+	return form, nil
 }

@@ -22,12 +22,12 @@ type namedFile struct {
 	note    string
 }
 
-// digest returns the digest that the name of the file has, or the name that it leads to. It has no digits if there is
+// nameDigest returns the digest that the name of a file has, or the name that it leads to. It has no digits if there is
 // none.
-func (f *file) digest() disk.NameDigest {
-	c := f.c
+func (m *Model) nameDigest(f *file) disk.NameDigest {
+	c := m.c
 	isOwn := f.number == 0
-	if isOwn && (f.isDir || c.isPart) || c.fs == nil && c.path == "" {
+	if isOwn && (m.isDir || c.isPart) || c.fs == nil && c.path == "" {
 		return disk.NameDigest{}
 	}
 	name := f.path()
@@ -46,7 +46,7 @@ func (f *file) digest() disk.NameDigest {
 func (v *verification) compareNames() error {
 	var named []*namedFile
 	for _, f := range v.m.spaces.files {
-		d := f.digest()
+		d := v.m.nameDigest(f)
 		if d.Hex == "" {
 			continue
 		}
@@ -142,20 +142,4 @@ func (v *verification) coverNamed(named []*namedFile) {
 			v.coverage.sections[i].By = named[0].String()
 		}
 	}
-}
-
-// keepNote adds a note, once, unless it is empty.
-func (m *Model) keepNote(note string) {
-	m.found.Lock()
-	defer m.found.Unlock()
-	if note != "" && !slices.Contains(m.found.notes, note) {
-		m.found.notes = append(m.found.notes, note)
-	}
-}
-
-// foundNotes returns the notes that keepNote added.
-func (m *Model) foundNotes() []string {
-	m.found.Lock()
-	defer m.found.Unlock()
-	return slices.Clone(m.found.notes)
 }

@@ -1,16 +1,12 @@
 package format
 
 import (
-	"cmp"
 	"errors"
 	"io"
 	"os"
 
-	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/internal/foreign"
 	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/internal/wire"
-	"github.com/weightmap/weightmap/tensor"
 )
 
 // Open maps the model file at path and reads its structure. It detects the format by content; the package of
@@ -89,46 +85,6 @@ func isDir(path string, err error) bool {
 	return err == nil && st.IsDir()
 }
 
-// newModel returns a model that is not open yet. Its driver is that of Options.Format, nil to detect the format.
-func newModel(opts *Options) (*Model, error) {
-	m := &Model{}
-	o, err := checkOptions(opts)
-	if err != nil {
-		return nil, err
-	}
-	m.memory.Limit(o.MaxMemory)
-	m.opening.options = o
-	m.opening.parse = driver.ParseOptions{Context: o.Context, CheckSums: o.Check != CheckStructure, Key: o.Key, Memory: &m.memory}
-	if o.Format != nil {
-		m.opening.driver = o.Format.Driver()
-		if m.opening.driver == nil {
-			return nil, unregistered("", "Options.Format has no driver")
-		}
-	}
-	return m, nil
-}
-
-// files says how the file that is parsed is opened.
-func (m *Model) files() source.Options {
-	s := m.opening.sourceOptions()
-	s.Parse = true
-	return s
-}
-
-// attempts is how often a model is opened whose files are replaced meanwhile.
-const attempts = 4
-
-// openStable opens a model with open. It starts over if the files of the model change meanwhile.
-func openStable(open func() (*Model, error)) (m *Model, err error) {
-	for range attempts {
-		m, err = open()
-		if !errors.Is(err, ErrChanged) {
-			return m, err
-		}
-	}
-	return nil, err
-}
-
 func openPath(path string, opts *Options) (*Model, error) {
 	m, err := newModel(opts)
 	if err != nil {
@@ -141,54 +97,4 @@ func openPath(path string, opts *Options) (*Model, error) {
 	}
 	m.opening.name = path
 	return m.finish(&m.file, err, path)
-}
-
-// missing is the error for an argument that is nil.
-func missing(what string) error { return &tensor.Error{Field: what, Offset: -1, Err: os.ErrInvalid} }
-
-// finish detects the format unless it is given, and parses.
-func (m *Model) finish(r *source.Region, err error, path string) (*Model, error) {
-	name := path
-	if r != nil && name == "" {
-		name = r.Path() // of a reader
-	}
-	m.place.name = cmp.Or(m.place.name, name)
-	asked := driverName(m.opening.driver)
-	m.opening.path = path
-	if err == nil {
-		err = m.opening.authenticate(r)
-	}
-	if err == nil && m.opening.driver == nil {
-		if err = m.choose(r, name); err != nil {
-			r.Close()
-		}
-	}
-	d := m.opening.driver
-	if err != nil {
-		return nil, wire.Place(err, driverName(d), name, "")
-	}
-	size := r.Size()
-	err = m.openRegion(r, &m.opening)
-	if err != nil && !foreign.IsTold(err) {
-		is := other(d, m.opening.head, size, name)
-		if is != "" {
-			err = named(err, is, asked, name)
-		}
-	}
-	if err != nil {
-		return nil, err
-	}
-	return m, nil
-}
-
-// choose sets the driver that the content shows.
-func (m *Model) choose(r *source.Region, path string) error {
-	head, err := r.Copy(0, min(driver.SniffLen, r.Size()))
-	if err != nil {
-		return err
-	}
-	if m.opening.driver = detect(head, r.Size(), path); m.opening.driver == nil {
-		return unknown(head, path)
-	}
-	return nil
 }

@@ -1,10 +1,12 @@
 package format
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/foreign"
@@ -13,34 +15,6 @@ import (
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
-
-// config describes the model to open.
-type config struct {
-	driver  driver.Driver
-	options Options // as checkOptions returns them
-	parse   driver.ParseOptions
-	path    string // path of the file or directory, "" for bytes and readers
-	head    []byte // the beginning of the file, for the error of an unknown format
-
-	// door opens the other files of the model. If it is nil, they are next to path. Options.Dir precedes both.
-	door door
-	// fs and name are what a later Open would open the model by again: a name in a file system, or a path if fs is nil.
-	// name is "" if there is nothing to open again.
-	fs   fs.FS
-	name string
-	// parts are the files in door that are the model together, without an index. It is nil for other directories.
-	parts []string
-	// isPart means that the file which opens the model is only a part of the file at path.
-	isPart bool
-
-	trust *trusted // nil without Options.Trusted
-}
-
-// sourceOptions returns the options for opening the files of the model.
-func (c *config) sourceOptions() source.Options {
-	o := &c.options
-	return source.Options{Debug: o.Debug, Private: o.Private, Context: o.Context, Memory: c.parse.Memory}
-}
 
 // openRegion parses the file in r. It takes ownership of r, even when it fails. m is the
 // zero Model, which keeps c.
@@ -120,14 +94,14 @@ func (m *Model) open(c *config, parse func() error) (err error) {
 		return err
 	}
 	for r := range m.regions() {
-		err := m.hold(c.options.Context, r)
+		err := c.hold(c.options.Context, r)
 		if err != nil {
 			return err
 		}
 	}
 	check := c.options.Check
 	isSigned := c.trust != nil && c.trust.key != nil && len(m.spaces.files) > 1 // sums in the signed part cover the other files
-	m.touch.init(m, isSigned || check == CheckTouch || check == CheckDefault && m.desc.CheckOnTouch)
+	m.startTouch(isSigned || check == CheckTouch || check == CheckDefault && m.desc.CheckOnTouch)
 	if check == CheckAll {
 		_, err = m.verify(c.options.Context, &VerifyOptions{Progress: c.options.Progress, Workers: c.options.Workers})
 	}
@@ -174,6 +148,10 @@ func (m *Model) sealed() {
 		return
 	}
 	m.spaces.endParsing()
+	m.owners = m.one[:0]
+	for _, f := range m.spaces.files {
+		m.owners = append(m.owners, owner{m, f})
+	}
 	m.main.Parsed()
 	m.index.Seal()
 	if len(m.spaces.files) > 1 {
@@ -192,28 +170,13 @@ func (m *Model) init(r *source.Region, c *config) {
 	m.index.Count(c.parse.Memory)
 	m.cache.most, m.cache.memory = c.options.CacheBytes, c.parse.Memory
 	s := &m.spaces
-	s.m, s.own.Model = m, m
+	s.c = c
+	s.format = m.desc.Name
+	s.views = m
+	s.own.of = s
 	s.own.region.Store(r)
 	s.files = append(s.one[:0], &s.own)
 	s.structure.Memory = c.parse.Memory
-}
-
-// isClosed reports whether Close was called.
-func (m *Model) isClosed() bool { return m.main.Closed() }
-
-// hold locks a file in memory if the options require it.
-func (m *Model) hold(ctx context.Context, r *source.Region) error {
-	if !m.c.options.Lock {
-		return nil
-	}
-	err := r.Lock(ctx)
-	if err == nil {
-		return nil
-	}
-	if errors.Is(err, source.ErrNotMapped) || errors.Is(err, source.ErrNoLock) {
-		err = fmt.Errorf("%w: %w", tensor.ErrUnsupported, err)
-	}
-	return m.explain(&tensor.Error{Path: r.Path(), Field: "Options.Lock", Offset: -1, Err: err})
 }
 
 // checkIndex checks the driver's results: every tensor must lie within its file and have
@@ -247,10 +210,112 @@ func (m *Model) checkIndex() error {
 	return nil
 }
 
-// newDead returns a closed model without tensors.
-func newDead() *Model {
-	m := &Model{c: new(config), main: source.FromBytes(nil), parsed: new(driver.Parsed)}
-	m.spaces.m, m.spaces.own.Model, m.spaces.frozen = m, m, true
-	m.main.Close()
-	return m
+// checkChanged returns ErrChanged if the file that says what the files of the model are is no longer the one that was
+// parsed, so that the other files may be those of another model. err is the error of opening so far.
+func (m *Model) checkChanged(err error) error {
+	if m.c.name == "" || !m.spaces.isUsed {
+		return err
+	}
+	if m.isDir && !errors.Is(err, fs.ErrNotExist) {
+		return err // a directory changes with each file that is made in it
+	}
+	now, lost := m.c.look()
+	if lost == nil && m.was.Same(&now) || lost != nil && !errors.Is(lost, fs.ErrNotExist) {
+		return err
+	}
+	changed := tensor.ErrChanged
+	if err != nil {
+		changed = fmt.Errorf("%w%.0w", tensor.ErrChanged, err) // such as ErrSignature
+	}
+	return &tensor.Error{Format: m.desc.Name, Path: m.path, Offset: -1, Err: changed}
+}
+
+// newModel returns a model that is not open yet. Its driver is that of Options.Format, nil to detect the format.
+func newModel(opts *Options) (*Model, error) {
+	m := &Model{}
+	o, err := checkOptions(opts)
+	if err != nil {
+		return nil, err
+	}
+	m.memory.Limit(o.MaxMemory)
+	m.opening.options = o
+	m.opening.parse = driver.ParseOptions{Context: o.Context, CheckSums: o.Check != CheckStructure, Key: o.Key, Memory: &m.memory}
+	if o.Format != nil {
+		m.opening.driver = o.Format.Driver()
+		if m.opening.driver == nil {
+			return nil, unregistered("", "Options.Format has no driver")
+		}
+	}
+	return m, nil
+}
+
+// files says how the file that is parsed is opened.
+func (m *Model) files() source.Options {
+	s := m.opening.sourceOptions()
+	s.Parse = true
+	return s
+}
+
+// attempts is how often a model is opened whose files are replaced meanwhile.
+const attempts = 4
+
+// openStable opens a model with open. It starts over if the files of the model change meanwhile.
+func openStable(open func() (*Model, error)) (m *Model, err error) {
+	for range attempts {
+		m, err = open()
+		if !errors.Is(err, ErrChanged) {
+			return m, err
+		}
+	}
+	return nil, err
+}
+
+// missing is the error for an argument that is nil.
+func missing(what string) error { return &tensor.Error{Field: what, Offset: -1, Err: os.ErrInvalid} }
+
+// finish detects the format unless it is given, and parses.
+func (m *Model) finish(r *source.Region, err error, path string) (*Model, error) {
+	name := path
+	if r != nil && name == "" {
+		name = r.Path() // of a reader
+	}
+	m.place.name = cmp.Or(m.place.name, name)
+	asked := driverName(m.opening.driver)
+	m.opening.path = path
+	if err == nil {
+		err = m.opening.authenticate(r)
+	}
+	if err == nil && m.opening.driver == nil {
+		if err = m.choose(r, name); err != nil {
+			r.Close()
+		}
+	}
+	d := m.opening.driver
+	if err != nil {
+		return nil, wire.Place(err, driverName(d), name, "")
+	}
+	size := r.Size()
+	err = m.openRegion(r, &m.opening)
+	if err != nil && !foreign.IsTold(err) {
+		is := other(d, m.opening.head, size, name)
+		if is != "" {
+			err = named(err, is, asked, name)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// choose sets the driver that the content shows.
+func (m *Model) choose(r *source.Region, path string) error {
+	head, err := r.Copy(0, min(driver.SniffLen, r.Size()))
+	if err != nil {
+		return err
+	}
+	if m.opening.driver = detect(head, r.Size(), path); m.opening.driver == nil {
+		return unknown(head, path)
+	}
+	return nil
 }

@@ -128,3 +128,24 @@ func checkOptions(o *Options) (c Options, err error) {
 // Progress is called from time to time with the number of bytes done, the total, and the name of the
 // tensor or section in progress. Calls do not overlap.
 type Progress func(done, total int64, tensor string)
+
+// VerifyOptions changes what Model.Verify does. Nil and the zero value verify all data, with a goroutine for each
+// processor.
+type VerifyOptions struct {
+	// Tensors limits the verification of data to the named tensors, as far as the format's checksums allow. The structure
+	// is verified in any case. A name that no tensor has is ErrNotFound.
+	Tensors []string
+
+	// Trusted says what the files must be, as Options.Trusted does when a model is opened: TrustKey(key) requires a
+	// signature in the file, and a signing.Policy the digests that a signature next to the model lists. Verify asks it
+	// again and hashes all files that it names, whatever Tensors has. A file that is not as signed is ErrSignature. A
+	// model that others may change is opened with Options.Trusted, which compares the bytes before their use.
+	Trusted Trust
+
+	// Workers is the number of goroutines that hash, at most 256. A negative number is ErrOption.
+	Workers int
+
+	// Progress is called with the progress, from changing goroutines but never concurrently. It must not close the
+	// model, since Close waits for the verification. It may cancel the context.
+	Progress Progress
+}

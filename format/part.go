@@ -5,19 +5,11 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
-	"sync"
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/disk"
 	"github.com/weightmap/weightmap/internal/shards"
 )
-
-// place is where the file of a model is, and what the files beside it make of it.
-type place struct {
-	name string // in errors: a path, or the name of a reader
-	once sync.Once
-	part shards.Part
-}
 
 // Part returns which part of a model of several files this file is, counted from 1, and how many there are.
 // Both are 0 if it is no part, which includes a model that was opened with all its parts: by its index, its

@@ -213,7 +213,7 @@ func (s *streaming) ready(t *streamedRequest) error {
 	if !s.m.touch.pending.Load() {
 		return nil
 	}
-	return s.m.touch.check(t.Tensor)
+	return s.m.checkTouch(t.Tensor)
 }
 
 // readTensor reads a request of a tensor that is not in the section of the format.

@@ -71,12 +71,3 @@ func readerOf(r io.ReaderAt) *source.Reader {
 	}
 	return s
 }
-
-// siblingsOf returns the door of a reader, nil if it opens no other files.
-func siblingsOf(r io.ReaderAt) door {
-	s, ok := r.(SiblingOpener)
-	if !ok {
-		return nil
-	}
-	return siblings(s.Sibling)
-}

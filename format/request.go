@@ -85,7 +85,7 @@ func (t *checkedRequest) resolve(m *Model) (err error) {
 	if t.runs = (memory.Runs{Count: 1, Bytes: t.bytes}); isPart && !t.whole {
 		t.runs = memory.RunsOf(t.info.Shape, sel, t.unit.bytes)
 	}
-	t.hashed = m.touch.hashes(t.i) && t.Bytes != nil && !isPart && !t.whole
+	t.hashed = m.touchHashes(t.i) && t.Bytes != nil && !isPart && !t.whole
 	return t.fits()
 }
 

@@ -327,9 +327,9 @@ func TestNoDirectory(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "w.bin")
 	put(t, path, ramp(8))
 	below := strings.TrimLeft(filepath.ToSlash(path[len(filepath.VolumeName(path)):]), "/")
-	m := &Model{c: new(config)}
-	s := &m.spaces
-	s.m, s.own.Model, s.files = m, m, []*file{&s.own}
+	s := &spaces{c: new(config)}
+	s.own.of = s
+	s.files = []*file{&s.own}
 	expect.Refused(t, errNoDir, "Dir")((&input{f: &s.own}).Dir())
 	expect.Refused(t, errNoDir, "Entries")(s.Entries())
 	_, _, peeked, err := s.Peek(below, make([]byte, 8))
@@ -342,9 +342,8 @@ func TestNoDirectory(t *testing.T) {
 // TestDeclaredAfterClose: what was declared is not mapped once the model is closed,
 // when nobody would give it back.
 func TestDeclaredAfterClose(t *testing.T) {
-	m := &Model{spaces: spaces{others: inDirectory(modelDir(t), "")}}
-	s := &m.spaces
-	s.m, s.files = m, []*file{&s.own}
+	s := &spaces{c: new(config), others: inDirectory(modelDir(t), "")}
+	s.files = []*file{&s.own}
 	n, err := s.Declare("w.bin")
 	expect.OK(t, err)
 	s.endParsing()

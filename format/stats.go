@@ -1,11 +1,7 @@
 package format
 
 import (
-	"fmt"
-
-	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/memory"
-	"github.com/weightmap/weightmap/tensor"
 )
 
 // Stats is a report on an open model. Sizes are in bytes. After Close every field is zero except
@@ -50,20 +46,6 @@ type Stats struct {
 type FileStats struct {
 	Path string // as in errors: "" for bytes, the names of a reader's siblings, or of files of an fs.FS
 	Size int64  // -1 if the file is missing, or behind a reader and not opened yet
-}
-
-// statSize returns the size of the file, -1 if it is not known.
-func (f *file) statSize() int64 {
-	if r := f.region.Load(); r != nil {
-		if r.Size() == driver.UnknownSize {
-			return -1
-		}
-		return r.Size()
-	}
-	if f.state != present {
-		return -1
-	}
-	return f.seen.Size()
 }
 
 // Stats returns the memory that the model uses, and how many tensors are zero-copy.
@@ -153,41 +135,4 @@ func (m *Model) copied(i int) string {
 		return "misaligned"
 	}
 	return ""
-}
-
-// wordSize returns the alignment of elements of d: complex64 consists of two words.
-func wordSize(d tensor.DType) int64 {
-	if d == tensor.Complex64 {
-		return d.Size() / 2
-	}
-	return max(1, d.Size())
-}
-
-// engineNotes appends notes that apply to all formats.
-func (m *Model) engineNotes(notes []string) []string {
-	n := 0
-	for i := range m.index.Len() {
-		_, off, size := m.index.Place(i)
-		if !m.index.Loaded(i) && size > 0 && off%wordSize(m.index.DType(i)) != 0 {
-			n++
-		}
-	}
-	if n == 1 {
-		notes = append(notes, "1 tensor is not aligned: views are copies")
-	} else if n > 1 {
-		notes = append(notes, fmt.Sprintf("%d tensors are not aligned: views are copies", n))
-	}
-	if m.c.options.Private {
-		return notes
-	}
-	for r := range m.regions() {
-		switch {
-		case r.Path() == "" || r == m.main && m.Path() == "" || r.Size() == 0 || r.Mapped():
-			continue
-		case r.InMemory():
-			return append(notes, "the file is not mapped: it was read into memory")
-		}
-		return append(notes, "the file is not mapped: it is read on demand")
-	}
-	return notes
 }

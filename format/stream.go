@@ -8,49 +8,49 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-var _ memory.Streamer[tensor.Info] = (*file)(nil)
+var _ memory.Streamer[tensor.Info] = (*owner)(nil)
 
 // Streams implements memory.Streamer.
-func (f *file) Streams(info *tensor.Info) bool {
-	i, ok := f.index.Lookup(info.Name)
-	return ok && f.parsed.Stream != nil && f.index.Loaded(i)
+func (o *owner) Streams(info *tensor.Info) bool {
+	i, ok := o.m.index.Lookup(info.Name)
+	return ok && o.m.parsed.Stream != nil && o.m.index.Loaded(i)
 }
 
 // Stream implements memory.Streamer.
-func (f *file) Stream(ctx context.Context, info *tensor.Info, w io.Writer) error {
-	i, ok := f.index.Lookup(info.Name)
-	if !ok || !f.Streams(info) {
-		return f.about(info.Name, -1, tensor.ErrUnsupported)
+func (o *owner) Stream(ctx context.Context, info *tensor.Info, w io.Writer) error {
+	i, ok := o.m.index.Lookup(info.Name)
+	if !ok || !o.Streams(info) {
+		return o.m.about(info.Name, -1, tensor.ErrUnsupported)
 	}
-	if err := f.Enter(info); err != nil {
-		return f.explain(err)
+	if err := o.Enter(info); err != nil {
+		return o.m.explain(err)
 	}
-	defer f.Leave()
-	err := f.guard(func() error { return f.parsed.Stream(i, &canceledWriter{ctx, w}) })
-	return f.explainTensor(err, info.Name)
+	defer o.Leave()
+	err := o.m.guard(func() error { return o.m.parsed.Stream(i, &canceledWriter{ctx, w}) })
+	return o.m.explainTensor(err, info.Name)
 }
 
 // Section implements memory.Streamer.
-func (f *file) Section(info *tensor.Info) (offset int64, ok bool) {
-	i, ok := f.index.Lookup(info.Name)
-	if !ok || f.parsed.Section == nil || !f.index.Loaded(i) || !f.parsed.Shares(i) {
+func (o *owner) Section(info *tensor.Info) (offset int64, ok bool) {
+	i, ok := o.m.index.Lookup(info.Name)
+	if !ok || o.m.parsed.Section == nil || !o.m.index.Loaded(i) || !o.m.parsed.Shares(i) {
 		return 0, false
 	}
-	return f.parsed.Section.SectionAt(i), true
+	return o.m.parsed.Section.SectionAt(i), true
 }
 
 // StreamSection implements memory.Streamer.
-func (f *file) StreamSection(ctx context.Context, info *tensor.Info, w io.Writer) error {
-	_, ok := f.Section(info)
+func (o *owner) StreamSection(ctx context.Context, info *tensor.Info, w io.Writer) error {
+	_, ok := o.Section(info)
 	if !ok {
-		return f.about(info.Name, -1, tensor.ErrUnsupported)
+		return o.m.about(info.Name, -1, tensor.ErrUnsupported)
 	}
-	if err := f.Enter(info); err != nil {
-		return f.explain(err)
+	if err := o.Enter(info); err != nil {
+		return o.m.explain(err)
 	}
-	defer f.Leave()
-	err := f.guard(func() error { return f.parsed.Section.StreamSection(&canceledWriter{ctx, w}) })
-	return f.explainTensor(err, info.Name)
+	defer o.Leave()
+	err := o.m.guard(func() error { return o.m.parsed.Section.StreamSection(&canceledWriter{ctx, w}) })
+	return o.m.explainTensor(err, info.Name)
 }
 
 // canceledWriter is a writer that fails when its context is canceled.

@@ -2,7 +2,6 @@ package format
 
 import (
 	"errors"
-	"slices"
 	"sync"
 
 	"github.com/weightmap/weightmap/format/driver"
@@ -10,21 +9,6 @@ import (
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
-
-// sums are the checksums that the format of a model has declared.
-type sums struct {
-	once   sync.Once
-	list   []driver.Sum
-	states []sumState
-}
-
-// sumState is what is known of a declared checksum.
-type sumState struct {
-	mu     sync.Mutex
-	passed bool  // since the model was opened
-	err    error // a lasting error
-	form   int   // the number of the digest that was right
-}
 
 // declared returns the declared checksums. It is called between Enter and Leave.
 func (m *Model) declared() *sums {
@@ -47,18 +31,6 @@ func (m *Model) sumsOf(i int) (from, to int) {
 	return m.parsed.SumsOf(i)
 }
 
-// Compare implements driver.Source.
-func (in *input) Compare(s *driver.Sum, b []byte, off int64) (form int, err error) {
-	if !in.f.c.parse.CheckSums || len(s.Accept) == 0 {
-		return -1, nil
-	}
-	form, err = checksum.CompareMemory(b, off, s)
-	if err != nil {
-		return 0, wire.Place(err, "", in.f.path(), "")
-	}
-	return form, nil
-}
-
 // Compare implements driver.Verification.
 func (v *verification) Compare(k int) error {
 	d := v.m.declared()
@@ -72,15 +44,6 @@ func (v *verification) Compare(k int) error {
 
 // Content implements checksum.Files.
 func (v *verification) Content(s *driver.Sum) (uint64, error) { return s.Content(v) }
-
-// setForm records that the digest with a number was right, and whether that holds for the first use.
-func (d *sums) setForm(k, form int, hasPassed bool) {
-	s := &d.states[k]
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.form = form
-	s.passed = s.passed || hasPassed
-}
 
 // compareSum compares a declared checksum, and returns the number of the digest that is right.
 func (v *verification) compareSum(s *driver.Sum) (form int, err error) {
@@ -107,33 +70,6 @@ func (m *Model) ofData(err error, s *driver.Sum) error {
 	c := *e
 	c.Err = m.spaces.files[s.Ranges[0].Space].external(e.Err)
 	return &c
-}
-
-// blamed returns the file that errors about s name.
-func blamed(s *driver.Sum) driver.Space {
-	d := &s.Accept[0]
-	if d.Field == "" && len(s.Ranges) > 0 {
-		return s.Ranges[0].Space
-	}
-	return d.Space
-}
-
-// countedBytes returns the number of bytes that comparing s counts.
-func countedBytes(s *driver.Sum) int64 {
-	if s.Content != nil || s.Check != nil {
-		return s.Size
-	}
-	if len(s.Accept) == 0 {
-		return 0
-	}
-	n := int64(0)
-	for _, r := range s.Ranges {
-		n += r.Size
-	}
-	for _, r := range s.Zeroed {
-		n -= r.Size
-	}
-	return n
 }
 
 // wantedSums lists the declared checksums to compare: those that cover no tensor, and those of the wanted tensors.
@@ -191,44 +127,6 @@ func (v *verification) compareSums(list []int) error {
 		return err
 	}
 	return locked
-}
-
-// isCompared reports whether s has anything to compare bytes with, and is not only read.
-func isCompared(s *driver.Sum) bool {
-	isSum := func(d driver.Digest) bool { return d.Hash != nil || d.Kind != driver.NoSum }
-	return s.Check != nil || slices.ContainsFunc(s.Accept, isSum)
-}
-
-// touchSums compares the declared checksums that cover tensor i, each once.
-func (m *Model) touchSums(v *verification, i int) error {
-	d := m.declared()
-	from, to := m.sumsOf(i)
-	for k := from; k < to; k++ {
-		if err := m.touchSum(v, &d.list[k], &d.states[k]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (m *Model) touchSum(v *verification, s *driver.Sum, state *sumState) error {
-	state.mu.Lock()
-	defer state.mu.Unlock()
-	if state.passed || state.err != nil {
-		return state.err
-	}
-	if !isCompared(s) {
-		return nil
-	}
-	_, err := v.compareSum(s)
-	if err == nil && m.parsedIn(s) {
-		err = v.unchanged() // the tensors must still be where Parse has found them
-	}
-	state.passed = err == nil
-	if isLasting(err) {
-		state.err = err
-	}
-	return err
 }
 
 // parsedIn reports whether Parse has read structure in the ranges of s.

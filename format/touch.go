@@ -3,45 +3,21 @@ package format
 import (
 	"context"
 	"errors"
-	"sync"
-	"sync/atomic"
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// touch verifies checksums before the first use of the bytes they cover.
-type touch struct {
-	m       *Model
-	pending atomic.Bool // some tensors are not verified yet
-	left    atomic.Int64
-	once    sync.Once
-	seen    []touched // by tensor; allocated on first use
+// startTouch enables checks before the first use of tensors if they are wanted and there is anything to check.
+func (m *Model) startTouch(wanted bool) {
+	n := m.index.Len()
+	m.touch.start(n, wanted && n > 0 && (m.parsed.TensorSum != nil || m.parsed.SumsOf != nil))
 }
 
-// touched is the state of a tensor.
-type touched struct {
-	good atomic.Bool
-	mu   sync.Mutex
-	err  error // a lasting error
-}
-
-// init enables checks if they are wanted and there is anything to check.
-func (t *touch) init(m *Model, wanted bool) {
-	t.m = m
-	t.left.Store(int64(m.index.Len()))
-	t.pending.Store(wanted && m.index.Len() > 0 && (m.parsed.TensorSum != nil || m.parsed.SumsOf != nil))
-}
-
-// of returns the state of tensor i.
-func (t *touch) of(i int) *touched {
-	t.once.Do(func() { t.seen = make([]touched, t.m.index.Len()) })
-	return &t.seen[i]
-}
-
-// check verifies the named tensor, once. It is called between Enter and Leave.
-func (t *touch) check(name string) error {
-	i, _ := t.m.index.Lookup(name)
+// checkTouch verifies the named tensor, once. It is called between Enter and Leave.
+func (m *Model) checkTouch(name string) error {
+	t := &m.touch
+	i, _ := m.index.Lookup(name)
 	s := t.of(i)
 	if s.good.Load() {
 		return nil
@@ -51,7 +27,7 @@ func (t *touch) check(name string) error {
 	if s.err != nil || s.good.Load() {
 		return s.err
 	}
-	err := t.m.explain(t.m.guard(func() error { return t.run(i) }))
+	err := m.explain(m.guard(func() error { return m.runTouch(i) }))
 	if err == nil {
 		t.passed(i)
 	} else if isLasting(err) {
@@ -60,29 +36,23 @@ func (t *touch) check(name string) error {
 	return err
 }
 
-// passed marks a tensor as verified.
-func (t *touch) passed(i int) {
-	if !t.of(i).good.Swap(true) && t.left.Add(-1) == 0 {
-		t.pending.Store(false)
-	}
-}
-
-// hashes reports whether check would do nothing but hash the bytes of tensor i.
-func (t *touch) hashes(i int) bool {
-	if !t.pending.Load() || t.m.parsed.TensorSum == nil || t.m.index.Loaded(i) || t.of(i).good.Load() {
+// touchHashes reports whether checkTouch would do nothing but hash the bytes of tensor i.
+func (m *Model) touchHashes(i int) bool {
+	t := &m.touch
+	if !t.pending.Load() || m.parsed.TensorSum == nil || m.index.Loaded(i) || t.of(i).good.Load() {
 		return false
 	}
-	return t.m.parsed.TensorSum(i).Kind != driver.NoSum
+	return m.parsed.TensorSum(i).Kind != driver.NoSum
 }
 
-// run verifies the checksums that cover tensor i.
-func (t *touch) run(i int) error {
-	v := newVerification(t.m, context.Background(), &VerifyOptions{})
+// runTouch verifies the checksums that cover tensor i.
+func (m *Model) runTouch(i int) error {
+	v := newVerification(m, context.Background(), &VerifyOptions{})
 	v.pass.IsUse = true
-	if t.m.parsed.SumsOf == nil || v.tensorSum(i).Kind != driver.NoSum {
-		return v.verifyJob([]int{i}, t.m.extent(i))
+	if m.parsed.SumsOf == nil || v.tensorSum(i).Kind != driver.NoSum {
+		return v.verifyJob([]int{i}, m.extent(i))
 	}
-	return t.m.touchSums(v, i)
+	return m.touchSums(v, i)
 }
 
 // isLasting reports whether an error would recur. A failed read may succeed the next
@@ -90,4 +60,36 @@ func (t *touch) run(i int) error {
 func isLasting(err error) bool {
 	return errors.Is(err, tensor.ErrCorrupt) || errors.Is(err, tensor.ErrChecksum) ||
 		errors.Is(err, tensor.ErrKey) || errors.Is(err, tensor.ErrSignature)
+}
+
+// touchSums compares the declared checksums that cover tensor i, each once.
+func (m *Model) touchSums(v *verification, i int) error {
+	d := m.declared()
+	from, to := m.sumsOf(i)
+	for k := from; k < to; k++ {
+		if err := m.touchSum(v, &d.list[k], &d.states[k]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *Model) touchSum(v *verification, s *driver.Sum, state *sumState) error {
+	state.mu.Lock()
+	defer state.mu.Unlock()
+	if state.passed || state.err != nil {
+		return state.err
+	}
+	if !isCompared(s) {
+		return nil
+	}
+	_, err := v.compareSum(s)
+	if err == nil && m.parsedIn(s) {
+		err = v.unchanged() // the tensors must still be where Parse has found them
+	}
+	state.passed = err == nil
+	if isLasting(err) {
+		state.err = err
+	}
+	return err
 }

@@ -43,16 +43,25 @@ type UnverifiedFile struct {
 
 // Unverified is a model that is being opened, and of which nothing was used yet. Its methods fail after Trust.Check has
 // returned.
-type Unverified struct{ t *trusted }
+type Unverified struct{ model unverified }
 
-func (u *Unverified) isOpen() bool { return u != nil && u.t != nil }
+// unverified is what an Unverified asks of the model that is opened.
+type unverified interface {
+	modelPath() string
+	files() []UnverifiedFile
+	readFile(name string) ([]byte, error)
+	require(name string, digests ...Digest) error
+	checkSignature(key crypto.PublicKey) error
+}
+
+func (u *Unverified) isOpen() bool { return u != nil && u.model != nil }
 
 // Path returns the path that the model is opened by, "" for bytes, readers and file systems.
 func (u *Unverified) Path() string {
 	if !u.isOpen() {
 		return ""
 	}
-	return u.t.c.path
+	return u.model.modelPath()
 }
 
 // Files returns the files that are known before the model is parsed: the one that opens it. It is empty for a directory.
@@ -60,7 +69,7 @@ func (u *Unverified) Files() []UnverifiedFile {
 	if !u.isOpen() {
 		return nil
 	}
-	return u.t.files()
+	return u.model.files()
 }
 
 // ReadFile reads a file of at most 64 MiB next to the model, such as a signature, from where the model comes from: its directory,
@@ -69,7 +78,7 @@ func (u *Unverified) ReadFile(name string) ([]byte, error) {
 	if !u.isOpen() {
 		return nil, tensor.ErrClosed
 	}
-	return u.t.readFile(name)
+	return u.model.readFile(name)
 }
 
 // Require permits the model to use the file of that name, if it has these digests; further calls add digests that must
@@ -83,7 +92,7 @@ func (u *Unverified) Require(name string, digests ...Digest) error {
 	if !u.isOpen() {
 		return tensor.ErrClosed
 	}
-	return u.t.require(name, digests...)
+	return u.model.require(name, digests...)
 }
 
 // CheckSignature requires a signature in the file by this key: an ed25519.PublicKey, *rsa.PublicKey or *ecdsa.PublicKey. It is checked
@@ -93,7 +102,7 @@ func (u *Unverified) CheckSignature(key crypto.PublicKey) error {
 	if !u.isOpen() {
 		return tensor.ErrClosed
 	}
-	return u.t.checkSignature(key)
+	return u.model.checkSignature(key)
 }
 
 // TrustKey trusts files with a signature in the file (mle, wia) by this key: an ed25519.PublicKey, *rsa.PublicKey or

@@ -1,17 +1,15 @@
 package format
 
 import (
-	"cmp"
 	"context"
 	"crypto"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"path"
-	"path/filepath"
 	"sync"
 
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/internal/work"
@@ -20,7 +18,11 @@ import (
 
 // trusted is what a Trust requires of the files of a model.
 type trusted struct {
-	c      *config
+	path   string // that the model is opened by
+	o      *Options
+	memory *driver.Memory
+	beside func() (d door, isShared bool) // where files next to the model are
+	source source.Options
 	own    UnverifiedFile // the file that opens the model
 	sealer source.Sealer
 
@@ -29,38 +31,6 @@ type trusted struct {
 	required map[string][]Digest
 	key      crypto.PublicKey // of a signature in the file, nil for none
 	ahead    map[string]ahead // files that were compared and are opened next
-}
-
-// authenticate asks Options.Trusted what the files of the model must be, and compares r, the file that opens it, before anything
-// of it is used. r is nil for a directory. It does so once, and closes r if it fails.
-func (c *config) authenticate(r *source.Region) (err error) {
-	o := &c.options
-	if o.Trusted == nil || c.trust != nil {
-		return nil
-	}
-	isGood := false
-	defer func() {
-		if !isGood && r != nil { // also after a panic of Check or of a reader
-			r.Close()
-		}
-	}()
-	t := &trusted{c: c, required: make(map[string][]Digest)}
-	t.sealer.Changed, t.sealer.Memory = errDiffers, c.parse.Memory
-	if r != nil {
-		t.own = UnverifiedFile{Name: c.nameOf(r), Size: r.Size(), Open: true}
-	}
-	err = t.ask(o.Context, o.Trusted)
-	if err != nil {
-		return err
-	}
-	if r != nil {
-		if err := t.admit(o.Context, t.own.Name, r); err != nil {
-			return err
-		}
-	}
-	c.trust = t
-	isGood = true
-	return nil
 }
 
 // ask calls the Check of a Trust.
@@ -72,17 +42,8 @@ func (t *trusted) ask(ctx context.Context, trust Trust) error {
 	return err
 }
 
-// nameOf returns the name of the file that opens the model, or "" if it has none.
-func (c *config) nameOf(r *source.Region) string {
-	if c.isPart {
-		return ""
-	}
-	name := path.Base(filepath.ToSlash(cmp.Or(c.path, r.Path())))
-	if !isFileName(name) {
-		return ""
-	}
-	return name
-}
+// modelPath is Unverified.Path.
+func (t *trusted) modelPath() string { return t.path }
 
 // files is Unverified.Files.
 func (t *trusted) files() []UnverifiedFile {
@@ -106,8 +67,8 @@ func (t *trusted) readFile(name string) ([]byte, error) {
 	if !isFileName(name) {
 		return nil, errFileName(name)
 	}
-	door := t.c.others()
-	if t.c.options.Dir != "" || t.c.door == nil { // it is only for this file
+	door, isShared := t.beside()
+	if !isShared { // it is only for this file
 		defer door.Close()
 	}
 	h, err := door.open(name)
@@ -118,7 +79,7 @@ func (t *trusted) readFile(name string) ([]byte, error) {
 		h.close()
 		return nil, &tensor.Error{Path: door.Path(name), Offset: -1, Err: fmt.Errorf("%w: %d bytes, the limit is %d", tensor.ErrLimit, h.size, mostBeside)}
 	}
-	o := t.c.sourceOptions()
+	o := t.source
 	o.Parse = true // not by a mapping, which may change while it is parsed
 	r, err := h.region(door.Path(name), o)
 	if err != nil {
@@ -126,13 +87,6 @@ func (t *trusted) readFile(name string) ([]byte, error) {
 	}
 	defer r.Close()
 	return r.Copy(0, r.Size())
-}
-
-// isFileName reports whether name is that of a file below the directory of a model.
-func isFileName(name string) bool { return fs.ValidPath(name) && name != "." }
-
-func errFileName(name string) error {
-	return fmt.Errorf("%w: %.200q is no name of a file below the directory of the model", tensor.ErrOption, name)
 }
 
 // change calls f, which may change what is required, while Check runs.
@@ -187,9 +141,14 @@ func (t *trusted) admit(ctx context.Context, name string, r *source.Region) erro
 	}
 	err, isCompared := t.takeAhead(name, r)
 	if !isCompared {
-		err = t.compare(&hashing{ctx: ctx, c: t.c, workers: t.c.options.Workers}, name, r)
+		err = t.compare(t.hashing(ctx), name, r)
 	}
 	return wire.Place(err, "", r.Path(), "")
+}
+
+// hashing returns how one file is hashed.
+func (t *trusted) hashing(ctx context.Context) *hashing {
+	return &hashing{ctx: ctx, memory: t.memory, fetchers: t.o.Workers, workers: t.o.Workers, report: t.o.Progress}
 }
 
 // ahead is a file that was compared before it is opened for use.
@@ -200,7 +159,7 @@ type ahead struct {
 
 // compareAhead compares files of a directory on several goroutines. What it has read of them is forgotten, but not its hashes.
 func (t *trusted) compareAhead(door door, names []string) {
-	o := &t.c.options
+	o := t.o
 	p := &work.Progress{Report: o.Progress}
 	for _, name := range names {
 		stamp, err := door.stamp(name)
@@ -223,7 +182,7 @@ func (t *trusted) compareAhead(door door, names []string) {
 		}
 		r := source.FromReaderAt(file, h.size)
 		r.SetOrigin("", door.Path(names[i]))
-		err = t.compare(&hashing{ctx: o.Context, c: t.c, workers: 1, progress: p}, names[i], r)
+		err = t.compare(&hashing{ctx: o.Context, memory: t.memory, fetchers: o.Workers, workers: 1, progress: p}, names[i], r)
 		if err == nil || errors.Is(err, tensor.ErrSignature) {
 			list[i] = ahead{r, err}
 		}
@@ -305,41 +264,6 @@ func (t *trusted) compareWith(in *hashing, r *source.Region, digests []Digest) e
 		return err
 	}
 	return in.compareRanges(r, ranges)
-}
-
-// authenticate ends the authentication of a parsed model: it compares the files that were declared, and the signature in the file
-// if that is what the Trust requires.
-func (m *Model) authenticate() error {
-	t, o := m.c.trust, &m.c.options
-	if err := m.spaces.openAll(o.Context); err != nil {
-		return err
-	}
-	for _, f := range m.spaces.files[1:] {
-		if f.region.Load() == nil && !t.covers(f.name) {
-			return m.explain(&tensor.Error{Path: cmp.Or(f.path(), f.name), Offset: -1, Err: errUnsigned})
-		}
-	}
-	if t.key == nil {
-		return nil
-	}
-	if err := m.checkTrusted(t.key); err != nil {
-		return err
-	}
-	v := newVerification(m, o.Context, &VerifyOptions{Progress: o.Progress, Workers: o.Workers})
-	v.key = t.key
-	defer v.pass.Close()
-	return m.guard(func() error { return m.parsed.Authenticate(v) })
-}
-
-// checkTrusted returns an error if key is no public key, or if the format has no signatures.
-func (m *Model) checkTrusted(key crypto.PublicKey) error {
-	if err := checkPublic(key); err != nil {
-		return m.explain(wire.Error("", "signature", -1, err))
-	}
-	if m.parsed.Authenticate == nil {
-		return m.explain(wire.Errorf("", "signature", -1, tensor.ErrSignature, "the format has no signatures"))
-	}
-	return nil
 }
 
 // publicKey is what all public keys of package crypto implement, and private keys do not.

@@ -2,34 +2,11 @@ package format
 
 import (
 	"context"
-	"fmt"
-	"iter"
 	"slices"
-	"strings"
 
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/tensor"
 )
-
-// VerifyOptions changes what Model.Verify does. Nil and the zero value verify all data, with a goroutine for each
-// processor.
-type VerifyOptions struct {
-	// Tensors limits the verification of data to the named tensors, as far as the format's checksums allow. The structure
-	// is verified in any case. A name that no tensor has is ErrNotFound.
-	Tensors []string
-
-	// Trusted says what the files must be, as Options.Trusted does when a model is opened: TrustKey(key) requires a
-	// signature in the file, and a signing.Policy the digests that a signature next to the model lists. Verify asks it
-	// again and hashes all files that it names, whatever Tensors has. A file that is not as signed is ErrSignature. A
-	// model that others may change is opened with Options.Trusted, which compares the bytes before their use.
-	Trusted Trust
-
-	// Workers is the number of goroutines that hash, at most 256. A negative number is ErrOption.
-	Workers int
-
-	// Progress is called with the progress, from changing goroutines but never concurrently. It must not close the
-	// model, since Close waits for the verification. It may cancel the context.
-	Progress Progress
-}
 
 // Verify computes every checksum of the file, checks that all data is present and that the structure did not
 // change since it was read, and returns which checksum covers what. Nil options work. With
@@ -53,107 +30,65 @@ func (m *Model) Verify(ctx context.Context, o *VerifyOptions) (*Coverage, error)
 	return m.opened().verify(ctx, o)
 }
 
-// Coverage lists what a verification checked, and by which checksum: a format may have no checksums, or for
-// some parts only. The zero Coverage covers nothing.
-type Coverage struct {
-	sections  []Covered
-	signature SignatureState
-	tensors   []string // by tensor: the checksum that covers it, or notLooked
-	uncovered []uncoveredRange
-	index     *driver.Index // names the tensors; nil in the zero Coverage
+// verify verifies all checksums of the file and reads all data, or those of some tensors.
+func (m *Model) verify(ctx context.Context, o *VerifyOptions) (*Coverage, error) {
+	m.c.trust.forget() // not what was read before
+	v := newVerification(m, ctx, o)
+	defer v.pass.Close()
+	if err := m.Guard(v.run); err != nil {
+		return nil, m.explain(err)
+	}
+	if v.isWhole() {
+		m.touch.pending.Store(false)
+	}
+	c := v.coverage
+	c.index = &m.index
+	return &c, nil
 }
 
-// Covered names the checksum of a part of a file.
-type Covered struct {
-	Name string // of the section or tensor
-	// By is the checksum: "xxh64", "crc32 of the weights", "adler32 of the file". It is empty if the
-	// bytes are present and the file has no checksum for them.
-	By string
-}
-
-// Sections returns the parts of the file that are not tensors, such as "header".
-func (c *Coverage) Sections() []Covered { return slices.Clone(c.get().sections) }
-
-// Tensors iterates over the verified tensors in file order, without those that VerifyOptions.Tensors leaves out.
-func (c *Coverage) Tensors() iter.Seq[Covered] {
-	return func(yield func(Covered) bool) {
-		for i, by := range c.get().tensors {
-			if by != notLooked && !yield(Covered{Name: c.index.Name(i), By: by}) {
-				return
-			}
+func (v *verification) run() error {
+	m := v.m
+	if err := v.ctx.Err(); err != nil {
+		return err
+	}
+	if err := v.authenticate(); err != nil {
+		return err
+	}
+	if len(v.o.Tensors) > 0 {
+		v.wanted = make([]bool, m.index.Len())
+	}
+	for _, name := range v.o.Tensors {
+		i, ok := m.index.Lookup(name)
+		if !ok {
+			return m.about(name, -1, tensor.ErrNotFound)
+		}
+		v.wanted[i] = true
+	}
+	v.coverage.tensors = slices.Repeat([]string{notLooked}, m.index.Len())
+	sums := v.wantedSums()
+	for _, k := range sums {
+		v.Expect(countedBytes(&m.declaredSums.list[k]))
+	}
+	left := v.leftTensors()
+	if err := v.compareSums(sums); err != nil {
+		return err
+	}
+	covering := m.declaredSums.covering()
+	v.coverSections(sums, covering)
+	if err := v.tensors(left); err != nil {
+		return err
+	}
+	for i := range v.coverage.tensors {
+		if v.coverage.tensors[i] == notLooked && v.Wanted(i) || v.coverage.tensors[i] == "" {
+			v.coverage.tensors[i] = v.coveredBy(i, covering)
 		}
 	}
-}
-
-// FileRange is a range of a file of a model.
-type FileRange struct {
-	File         int   // index of Model.Files
-	Offset, Size int64 // in bytes
-	// Part is what has the bytes: `tensor "w"`, "header", or "" for what is between the parts, such as padding.
-	Part string
-}
-
-// Uncovered iterates over the bytes that no checksum in the files covers, in the order of the files: whatever is changed
-// in other bytes, verification reports. It does not depend on VerifyOptions.Tensors.
-func (c *Coverage) Uncovered() iter.Seq[FileRange] {
-	return func(yield func(FileRange) bool) {
-		for _, r := range c.get().uncovered {
-			if r.Tensor >= 0 {
-				r.Part = fmt.Sprintf("tensor %q", c.index.Name(r.Tensor))
-			}
-			if !yield(FileRange{File: r.File, Offset: r.Offset, Size: r.Size, Part: r.Part}) {
-				return
-			}
+	if v.isWhole() {
+		err := v.compareNames()
+		if err != nil {
+			return err
 		}
 	}
-}
-
-// uncoveredTensors returns the number of verified tensors whose data no checksum covers. Empty tensors do not count.
-func (c *Coverage) uncoveredTensors() int {
-	n := 0
-	for i, by := range c.get().tensors {
-		if by == "" && c.index.Size(i) > 0 {
-			n++
-		}
-	}
-	return n
-}
-
-// Signature returns the result of checking the signature.
-func (c *Coverage) Signature() SignatureState { return c.get().signature }
-
-// get returns c, or the zero Coverage for nil.
-func (c *Coverage) get() *Coverage {
-	if c == nil {
-		return &Coverage{}
-	}
-	return c
-}
-
-// String summarizes the coverage: "ok", "ok, but nothing covers the data of 15 tensors", or "ok, but
-// nothing covers the header, the graph or the data of 1 tensor". The zero Coverage is "not verified".
-func (c *Coverage) String() string {
-	if c == nil || c.index == nil {
-		return "not verified"
-	}
-	var bare []string
-	for _, s := range c.Sections() {
-		if s.By == "" {
-			bare = append(bare, "the "+s.Name)
-		}
-	}
-	switch n := c.uncoveredTensors(); {
-	case n == 1:
-		bare = append(bare, "the data of 1 tensor")
-	case n > 1:
-		bare = append(bare, fmt.Sprintf("the data of %d tensors", n))
-	}
-	last := len(bare) - 1
-	switch {
-	case last < 0:
-		return "ok"
-	case last > 0:
-		bare = []string{strings.Join(bare[:last], ", "), bare[last]}
-	}
-	return "ok, but nothing covers " + strings.Join(bare, " or ")
+	v.coverage.uncovered = v.uncovered(covering)
+	return v.unchanged()
 }

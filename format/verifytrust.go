@@ -1,6 +1,9 @@
 package format
 
 import (
+	"cmp"
+	"crypto"
+
 	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
@@ -13,10 +16,11 @@ func (v *verification) authenticate() error {
 		return nil
 	}
 	m := v.m
-	t := &trusted{c: m.c, required: make(map[string][]Digest)}
-	if !m.isDir {
-		t.own = UnverifiedFile{Name: m.c.nameOf(m.main), Size: m.main.Size(), Open: true}
+	own := m.main
+	if m.isDir {
+		own = nil
 	}
+	t := m.c.newTrusted(own)
 	err := t.ask(v.ctx, v.o.Trusted)
 	if err != nil {
 		return err
@@ -25,7 +29,9 @@ func (v *verification) authenticate() error {
 	if err != nil {
 		return err
 	}
-	in := &hashing{ctx: v.ctx, c: m.c, workers: v.workers(), progress: &v.Progress}
+	in := t.hashing(v.ctx)
+	in.workers = v.workers()
+	in.progress = &v.Progress
 	for _, f := range list {
 		err := in.compareOpen(f.region, f.digests, t.required)
 		if err != nil {
@@ -84,4 +90,39 @@ func (in *hashing) compareOpen(r *source.Region, digests []Digest, required map[
 		return err
 	}
 	return in.compareRanges(r, ranges)
+}
+
+// authenticate ends the authentication of a parsed model: it compares the files that were declared, and the signature in the file
+// if that is what the Trust requires.
+func (m *Model) authenticate() error {
+	t, o := m.c.trust, &m.c.options
+	if err := m.spaces.openAll(o.Context); err != nil {
+		return err
+	}
+	for _, f := range m.spaces.files[1:] {
+		if f.region.Load() == nil && !t.covers(f.name) {
+			return m.explain(&tensor.Error{Path: cmp.Or(f.path(), f.name), Offset: -1, Err: errUnsigned})
+		}
+	}
+	if t.key == nil {
+		return nil
+	}
+	if err := m.checkTrusted(t.key); err != nil {
+		return err
+	}
+	v := newVerification(m, o.Context, &VerifyOptions{Progress: o.Progress, Workers: o.Workers})
+	v.key = t.key
+	defer v.pass.Close()
+	return m.guard(func() error { return m.parsed.Authenticate(v) })
+}
+
+// checkTrusted returns an error if key is no public key, or if the format has no signatures.
+func (m *Model) checkTrusted(key crypto.PublicKey) error {
+	if err := checkPublic(key); err != nil {
+		return m.explain(wire.Error("", "signature", -1, err))
+	}
+	if m.parsed.Authenticate == nil {
+		return m.explain(wire.Errorf("", "signature", -1, tensor.ErrSignature, "the format has no signatures"))
+	}
+	return nil
 }

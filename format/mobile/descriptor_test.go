@@ -68,7 +68,7 @@ func TestDescriptorErrors(t *testing.T) {
 	}{
 		{"not open", 1 << 20, 0, -1, CodeFile, "descriptor: dup"},
 		{"negative", -1, 0, -1, CodeFile, "descriptor: dup"},
-		{"a pipe", int32(r.Fd()), 0, -1, CodeOther, "pipe"},
+		{"a pipe", int32(r.Fd()), 0, -1, CodeUnsupported, "pipe"},
 		{"offset before the file", fd, -1, size, CodeOther, "offset -1"},
 		{"longer than the file", fd, off, size + 101, CodeTruncated, ""},
 		{"shorter than the model", fd, off, size - 64, CodeTruncated, "mag"},

@@ -8,30 +8,6 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// SignatureState is the result of checking a signature.
-type SignatureState uint8
-
-// The values of SignatureState.
-const (
-	Unsigned         SignatureState = iota // the file has no signature
-	SignatureUnknown                       // no trusted key was given, or another one signed; the key in the file, if there is one, made the signature
-	SignatureTrusted                       // the signature by the trusted key is valid
-	SignatureBad                           // the file or the signature was changed after it was signed (Model.CheckSignature)
-)
-
-// String returns "unsigned", "not checked", "trusted" or "bad".
-func (s SignatureState) String() string {
-	switch s {
-	case SignatureUnknown:
-		return "not checked"
-	case SignatureTrusted:
-		return "trusted"
-	case SignatureBad:
-		return "bad"
-	}
-	return "unsigned"
-}
-
 // CheckSignature checks the signature in the file, over all that it covers: whether key made it or, if key is nil, the key in
 // the file, which says nothing about who signed. Verify compares checksums too, and a wrong signature is its error. The
 // error of CheckSignature is for a check that could not be completed, and ErrKey for what is no public key.
