@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 
+	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/oneline"
 )
 
@@ -46,7 +47,7 @@ func (p Param) String() string {
 	case int32, int64, float32, float64, bool:
 		text = fmt.Sprint(v)
 	default:
-		text = fmt.Sprintf("%T", v)
+		text = schema.TypeName(v)
 	}
 	return oneline.Text(p.Name) + ": " + text
 }

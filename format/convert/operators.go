@@ -1,8 +1,8 @@
 package convert
 
 import (
-	"fmt"
 	"maps"
+	"math"
 	"reflect"
 	"slices"
 
@@ -110,7 +110,14 @@ func isDefault(value, def any) bool {
 }
 
 // equal compares values of attributes.
-func equal(a, b any) bool { return fmt.Sprintf("%T %#v", a, a) == fmt.Sprintf("%T %#v", b, b) }
+func equal(a, b any) bool {
+	x, isX := a.(float32)
+	y, isY := b.(float32)
+	if isX && isY {
+		return math.Float32bits(x) == math.Float32bits(y) // -0 is not 0
+	}
+	return reflect.DeepEqual(a, b)
+}
 
 func sameType(a, b any) bool { return reflect.TypeOf(a) == reflect.TypeOf(b) }
 

@@ -329,3 +329,26 @@ func randomGraph(t *testing.T, r *rand.Rand, ops []driver.Operator) (*schema.Sch
 	p.Graph.Outputs[0].Name = values[len(values)-1]
 	return p, items
 }
+
+// TestEqual: values of attributes are equal if their types and bits are.
+func TestEqual(t *testing.T) {
+	negative := float32(math.Copysign(0, -1))
+	for _, tt := range []struct {
+		name string
+		a, b any
+		want bool
+	}{
+		{"integers", int64(1), int64(1), true},
+		{"other types", int64(1), float32(1), false},
+		{"lists", []int64{1, 2}, []int64{1, 2}, true},
+		{"other lists", []int64{1, 2}, []int64{1, 3}, false},
+		{"nothing", nil, nil, true},
+		{"nothing and a number", nil, int64(0), false},
+		{"zeros", float32(0), negative, false},
+		{"no numbers", float32(math.NaN()), float32(math.NaN()), true},
+	} {
+		if got := equal(tt.a, tt.b); got != tt.want {
+			t.Errorf("%s: %v", tt.name, got)
+		}
+	}
+}
