@@ -14,11 +14,11 @@
 //	12      4   reserved_1      int32, 0
 //	16      4   dtype           int32: 1 FP32, 2 INT8, 3 INT32
 //	20      4   ndim            int32, 0 to 4
-//	24     16   dims            four int32: N, C, H, W
+//	24     16   dims[0], dims[1], dims[2], dims[3]  int32 each: N, C, H, W
 //	40      8   total_elements  int64, the product of dims
 //	48      8   reserved_2      int64, 0
 //	56      8   reserved_3      int64, 0
-//	64      -   data            total_elements x 1 (INT8) or 4 (FP32, INT32) bytes, row-major
+//	64      -   the data, total_elements x 1 (INT8) or 4 (FP32, INT32) bytes, row-major
 //
 // The file ends where the data ends. The data begins at 64, so every view of a
 // mapped file is aligned for its dtype.

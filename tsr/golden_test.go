@@ -6,10 +6,12 @@ import (
 	"math"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/corpus"
 	"github.com/weightmap/weightmap/internal/expect"
+	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -123,4 +125,14 @@ func finish(t *testing.T, w *format.Writer, data map[string][]byte) {
 		expect.OK(t, w.WriteTensor(name, bytes.NewReader(b)))
 	}
 	expect.OK(t, w.Close())
+}
+
+// TestDocumentedLayout: what reads the header reads the fields of its table in doc.go, each from its place.
+func TestDocumentedLayout(t *testing.T) {
+	f := fields{magic: magic, version: 1, headerSize: 64, dtype: 3, ndim: 4, dims: [4]int32{5, 6, 7, 8}, elements: 9}
+	r := wire.NewRecord(formatName, f.bytes(), 0)
+	h := readHeader(&r)
+	corpus.Documented(t, "Everything is little-endian; signed integers are two's complement.", "", &r)
+	want := header{code: 3, rank: 4, dims: [4]int32{5, 6, 7, 8}, elements: 9}
+	expect.Equal(t, want, h, cmp.AllowUnexported(header{}))
 }

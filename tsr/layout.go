@@ -7,18 +7,12 @@ import (
 )
 
 const (
-	name       = "tsr"
+	formatName = "tsr"
 	extension  = ".tsr"
 	magic      = "TSR!"
 	version    = 1
 	headerSize = 64
 	maxRank    = 4
-)
-
-// Offsets of header fields in errors that concern several fields.
-const (
-	offDims     = 24
-	offElements = 40
 )
 
 // The element types, indexed by code-1, and their names in the specification.
@@ -30,7 +24,8 @@ var (
 // TypeName returns the specification's name of a dtype: "FP32", "INT8" or
 // "INT32", and "" for a dtype that TSR does not have.
 func TypeName(d tensor.DType) string {
-	if code := codeOf(d); code > 0 {
+	code := codeOf(d)
+	if code > 0 {
 		return typeNames[code-1]
 	}
 	return ""

@@ -19,20 +19,27 @@ type parser struct {
 }
 
 // Parse implements driver.Driver.
-func (fileFormat) Parse(src driver.Source, x *driver.Index, _ *driver.ParseOptions) (*driver.Parsed, error) {
+func (fileFormat) Parse(src driver.Source, x *driver.Index, _ *driver.ParseOptions) (*driver.Parsed,
+	error) {
 	x.Version = "1"
 	x.Grow(1, len(src.Path()), maxRank)
 	p := parser{index: x}
 	head := p.head[:min(headerSize, src.Size())]
-	if _, err := src.ReadAt(head, 0); err != nil {
+	_, err := src.ReadAt(head, 0)
+	if err != nil {
 		return nil, err
 	}
-	return &driver.Parsed{Own: fileFormat{}}, p.add(src.Path(), head, src.Size(), 0)
+	err = p.add(src.Path(), head, src.Size(), 0)
+	if err != nil {
+		return nil, err
+	}
+	return &driver.Parsed{Own: fileFormat{}}, nil
 }
 
-// ParseDir implements driver.DirParser. It reads the headers of all .tsr files in a directory, which form one
-// model. It includes dangling links, so that opening them reports the error.
-func (fileFormat) ParseDir(dir driver.Dir, x *driver.Index, o *driver.ParseOptions) (*driver.Parsed, error) {
+// ParseDir implements driver.DirParser. It reads the headers of all .tsr files in a directory,
+// which form one model. It includes dangling links, so that opening them reports the error.
+func (fileFormat) ParseDir(dir driver.Dir, x *driver.Index, o *driver.ParseOptions) (*driver.Parsed,
+	error) {
 	entries, err := dir.Entries()
 	if err != nil {
 		return nil, err
@@ -48,7 +55,8 @@ func (fileFormat) ParseDir(dir driver.Dir, x *driver.Index, o *driver.ParseOptio
 		}
 	}
 	if len(names) == 0 {
-		return nil, wire.Errorf(name, "directory", -1, format.ErrCorrupt, "no %s file in it", extension)
+		return nil, wire.Errorf(formatName, "directory", -1, format.ErrCorrupt, "no %s file in it",
+			extension)
 	}
 	x.Version = "1"
 	x.Grow(len(names), size, maxRank*len(names))
@@ -75,7 +83,8 @@ func note(others []string) []string {
 	if len(others) == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("ignored, not regular %s files: %s", extension, foreign.Names(others[:min(most, len(others))], len(others)))}
+	return []string{fmt.Sprintf("ignored, not regular %s files: %s", extension,
+		foreign.Names(others[:min(most, len(others))], len(others)))}
 }
 
 // add adds the tensor of a file of size bytes that begins with head.
@@ -84,7 +93,7 @@ func (p *parser) add(path string, head []byte, size int64, space driver.Space) e
 	if path != "" {
 		p.name = append(p.name[:0], strings.TrimSuffix(filepath.Base(path), extension)...)
 		if err := driver.CheckName(p.name); err != nil {
-			return wire.Error(name, "file name", -1, err)
+			return wire.Error(formatName, "file name", -1, err)
 		}
 	}
 	t := driver.Tensor{Name: p.name, Space: space, Offset: headerSize}
@@ -92,68 +101,89 @@ func (p *parser) add(path string, head []byte, size int64, space driver.Space) e
 		return err
 	}
 	if err := p.index.Add(&t); err != nil {
-		return wire.Error(name, "file name", -1, err)
+		return wire.Error(formatName, "file name", -1, err)
 	}
 	return nil
 }
 
-// decode fills in t from the header b. Its errors name the field and its offset.
+// header is the header of a file.
+type header struct {
+	code     int32 // of the dtype
+	rank     int32
+	dims     [maxRank]int32
+	elements int64
+}
+
+// readHeader reads the header and checks its fields one by one.
+func readHeader(r *wire.Record) (h header) {
+	r.Text("magic", magic, format.ErrMagic)
+	must(r, int64(r.I32("version")), version, format.ErrVersion)
+	must(r, int64(r.I32("header_size")), headerSize, format.ErrCorrupt)
+	must(r, int64(r.I32("reserved_1")), 0, format.ErrCorrupt)
+	h.code = r.I32("dtype")
+	if h.code < 1 || int(h.code) > len(dtypes) {
+		r.Bad(format.ErrUnsupported, "dtype %d", h.code)
+	}
+	h.rank = r.I32("ndim")
+	if h.rank < 0 || h.rank > maxRank {
+		r.Bad(format.ErrCorrupt, "%d, not 0 to 4", h.rank)
+	}
+	for i := range h.dims {
+		h.dims[i] = r.I32(fieldOfDim[i])
+		isUsed := i >= maxRank-int(h.rank)
+		if !isUsed {
+			must(r, int64(h.dims[i]), 1, format.ErrCorrupt)
+		}
+		if h.dims[i] < 0 {
+			r.Bad(format.ErrCorrupt, "%d is negative", h.dims[i])
+		}
+	}
+	h.elements = r.I64("total_elements")
+	must(r, r.I64("reserved_2"), 0, format.ErrCorrupt)
+	must(r, r.I64("reserved_3"), 0, format.ErrCorrupt)
+	return h
+}
+
+// must refuses the field just read unless it is want.
+func must(r *wire.Record, v, want int64, sentinel error) {
+	if v != want {
+		r.Bad(sentinel, "%d, not %d", v, want)
+	}
+}
+
+// decode fills in t from the header b of a file of fileSize bytes.
 func (p *parser) decode(b []byte, fileSize int64, t *driver.Tensor) error {
-	c := wire.NewCursor(name, b, 0)
-	// must refuses the field just read, of width bytes, unless it is want.
-	must := func(field string, width, v, want int64, sentinel error) {
-		if v != want {
-			c.Failf(field, c.Offset()-width, sentinel, "%d, not %d", v, want)
-		}
+	r := wire.NewRecord(formatName, b, 0)
+	h := readHeader(&r)
+	if r.Err() != nil {
+		return r.Err()
 	}
-	if m := c.Bytes("magic", 4); m != nil && string(m) != magic {
-		c.Failf("magic", 0, format.ErrMagic, "the file begins with % x, not %q", m, magic)
+	t.DType = dtypes[h.code-1]
+	t.Shape = p.index.Dims(int(h.rank))
+	for i := range t.Shape {
+		t.Shape[i] = int64(h.dims[maxRank-len(t.Shape)+i])
 	}
-	must("version", 4, int64(c.I32("version")), version, format.ErrVersion)
-	must("header_size", 4, int64(c.I32("header_size")), headerSize, format.ErrCorrupt)
-	must("reserved_1", 4, int64(c.I32("reserved_1")), 0, format.ErrCorrupt)
-	if code := c.I32("dtype"); code >= 1 && code <= int32(len(dtypes)) {
-		t.DType = dtypes[code-1]
-	} else {
-		c.Failf("dtype", c.Offset()-4, format.ErrUnsupported, "dtype %d", code)
+	size, err := t.Shape.ByteSize(t.DType)
+	if err != nil {
+		r.Fail("dims", r.At(fieldOfDim[0]), fmt.Errorf("%w: %w", format.ErrCorrupt, err))
+		return r.Err()
 	}
-	rank := c.I32("ndim")
-	if rank < 0 || rank > maxRank {
-		c.Failf("ndim", c.Offset()-4, format.ErrCorrupt, "%d, not 0 to 4", rank)
+	t.Size = size
+	n := size / t.DType.Size()
+	if n != h.elements {
+		r.BadField("total_elements", format.ErrCorrupt, "%d, but shape %v has %d", h.elements, t.Shape, n)
 	}
-	if c.Err() != nil {
-		return c.Err()
+	stored := fileSize - headerSize
+	if stored < size {
+		err := fmt.Errorf("%w: %d bytes are stored, shape %v takes %d", format.ErrTruncated, stored,
+			t.Shape, size)
+		r.Fail("data", fileSize, err)
 	}
-	t.Shape = p.index.Dims(int(rank))
-	for i := range maxRank {
-		field := fieldOfDim[i]
-		d := int64(c.I32(field))
-		if unused := i < maxRank-len(t.Shape); unused {
-			must(field, 4, d, 1, format.ErrCorrupt)
-		} else {
-			t.Shape[i-maxRank+len(t.Shape)] = d
-		}
-		if d < 0 {
-			c.Failf(field, c.Offset()-4, format.ErrCorrupt, "%d is negative", d)
-		}
+	if stored > size {
+		err := fmt.Errorf("%w: %d bytes follow the data", format.ErrCorrupt, stored-size)
+		r.Fail("data", headerSize+size, err)
 	}
-	elements := c.I64("total_elements")
-	must("reserved_2", 8, c.I64("reserved_2"), 0, format.ErrCorrupt)
-	must("reserved_3", 8, c.I64("reserved_3"), 0, format.ErrCorrupt)
-	var err error
-	t.Size, err = t.Shape.ByteSize(t.DType)
-	n, stored := t.Size/t.DType.Size(), fileSize-headerSize
-	switch {
-	case err != nil:
-		c.Fail("dims", offDims, fmt.Errorf("%w: %w", format.ErrCorrupt, err))
-	case n != elements:
-		c.Failf("total_elements", offElements, format.ErrCorrupt, "%d, but shape %v has %d", elements, t.Shape, n)
-	case stored < t.Size:
-		c.Failf("data", fileSize, format.ErrTruncated, "%d bytes are stored, shape %v takes %d", stored, t.Shape, t.Size)
-	case stored > t.Size:
-		c.Failf("data", headerSize+t.Size, format.ErrCorrupt, "%d bytes follow the data", stored-t.Size)
-	}
-	return c.Err()
+	return r.Err()
 }
 
 var fieldOfDim = [maxRank]string{"dims[0]", "dims[1]", "dims[2]", "dims[3]"}

@@ -25,7 +25,7 @@ func init() { format.Register(Format{}) }
 
 // Describe implements driver.Driver.
 func (fileFormat) Describe() driver.Description {
-	return driver.Description{Name: name, Extensions: extensions, Stores: driver.Aligns64}
+	return driver.Description{Name: formatName, Extensions: extensions, Stores: driver.Aligns64}
 }
 
 var extensions = []string{extension}

@@ -33,9 +33,11 @@ func (fileFormat) Layout(p *schema.Schema, o *driver.LayoutOptions) (*driver.Lay
 func encode(t *tensor.Info) []byte {
 	b := make(wire.Buffer, 0, headerSize)
 	b.Str(magic)
-	for _, v := range []int32{version, headerSize, 0, codeOf(t.DType), int32(len(t.Shape))} {
-		b.I32(v)
-	}
+	b.I32(version)
+	b.I32(headerSize)
+	b.I32(0) // reserved_1
+	b.I32(codeOf(t.DType))
+	b.I32(int32(len(t.Shape)))
 	for range maxRank - len(t.Shape) {
 		b.I32(1)
 	}
@@ -43,8 +45,8 @@ func encode(t *tensor.Info) []byte {
 		b.I32(int32(d))
 	}
 	b.I64(t.Size / t.DType.Size())
-	b.I64(0)
-	b.I64(0)
+	b.I64(0) // reserved_2
+	b.I64(0) // reserved_3
 	return b
 }
 
@@ -54,15 +56,20 @@ func (fileFormat) Losses(p *schema.Schema, o *driver.LayoutOptions, l *schema.Lo
 	l.DTypes(p, "TSR", dtypes)
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
-		if len(t.Shape) > maxRank || slices.ContainsFunc(t.Shape, func(d int64) bool { return d > math.MaxInt32 }) {
-			l.Fixed(schema.LossShape, t.Name, fmt.Errorf("%w: shape %v, not up to 4 dims of 31 bits", format.ErrUnsupported, t.Shape))
+		isLarge := slices.ContainsFunc(t.Shape, func(d int64) bool { return d > math.MaxInt32 })
+		if len(t.Shape) > maxRank || isLarge {
+			l.Fixed(schema.LossShape, t.Name, fmt.Errorf("%w: shape %v, not up to 4 dims of 31 bits",
+				format.ErrUnsupported, t.Shape))
 		}
 	}
-	switch n, dir := len(p.Tensors), wantsDir(p, o); {
+	n := len(p.Tensors)
+	dir := wantsDir(p, o)
+	switch {
 	case n == 0:
 		l.Fixed(schema.LossTensors, "", fmt.Errorf("%w: there are none", format.ErrUnsupported))
 	case n > 1 && !dir:
-		l.Fixed(schema.LossTensors, "", fmt.Errorf("%w: %d: one file holds one tensor", format.ErrUnsupported, n))
+		l.Fixed(schema.LossTensors, "", fmt.Errorf("%w: %d: one file holds one tensor",
+			format.ErrUnsupported, n))
 	case dir:
 		_, reasons := fileNames(p.Tensors)
 		for i, why := range reasons {
