@@ -38,7 +38,7 @@
 //	108     4   header_checksum
 //	112     4   min_reader_version  above 2 the file is refused
 //	116     4   writer_version
-//	120     -   reserved            to header_size, ignored
+//	120     -   reserved bytes up to header_size, ignored
 //
 // The specification's text has 128 bytes and its struct 144; they differ in the number
 // of reserved bytes after byte 120. Readers use header_size. The writer uses 144, or
@@ -81,7 +81,7 @@
 //	 24    16   graph_offset, graph_size
 //	 40    16   weights_offset, weights_size
 //	 56     8   signature_offset    not used; File.Notes reports a value other than 0
-//	 64     -   reserved            the writer writes 8 zero bytes, as exporters do
+//	 64     -   the writer writes 8 zero bytes, as exporters do
 //
 // Sections are located by their offsets. One exporter wrote a header of 80 bytes but
 // offsets for one of 64. Such a file is recognized if metadata_offset is 64, bytes
@@ -240,10 +240,10 @@
 //
 //	20     4   chunk_count
 //	24     -   rows of 32 bytes:
-//	 0     8   offset in the uncompressed weights
-//	 8     8   offset in the stored weights
-//	16     8   stored size
-//	24     4   CRC-32 of the stored bytes
+//	 0     8   offset              in the uncompressed weights
+//	 8     8   stored offset       in the stored weights
+//	16     8   stored size         in bytes
+//	24     4   checksum            CRC-32 of the stored bytes
 //	28     4   reserved            0
 //
 // Rows are in ascending order, from uncompressed offset 0. A chunk ends where the next

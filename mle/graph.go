@@ -2,9 +2,7 @@ package mle
 
 import (
 	"bytes"
-	"encoding/binary"
 	"encoding/json"
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -61,11 +59,11 @@ const (
 	descriptorBytes = 64 + 8*maxRank
 )
 
-// ids reads n ids and counts those without descriptor.
-func (f *parsed) ids(b []byte, n int) []uint32 {
+// ids returns the first n ids of a list and counts those without descriptor.
+func (f *parsed) ids(list wire.Uint32s, n int) []uint32 {
 	out := make([]uint32, n)
 	for k := range out {
-		out[k] = binary.LittleEndian.Uint32(b[4*k:])
+		out[k] = list.At(k)
 		if uint64(out[k]) >= uint64(len(f.ir.Tensors)) {
 			f.beyond++
 		}
@@ -73,42 +71,67 @@ func (f *parsed) ids(b []byte, n int) []uint32 {
 	return out
 }
 
-// readNodes reads the nodes in rows, and their attributes from offset attrsAt of the section on.
-func (f *parsed) readNodes(rows []byte, attrsAt int64) error {
-	le, n := binary.LittleEndian, len(rows)/nodeSize
+// node is a node as it is in the file.
+type node struct {
+	op                               uint16
+	numInputs, numOutputs, numParams uint16
+	inputs, outputs, params          wire.Uint32s
+	attrOffset, attrSize             uint32
+}
+
+func readNode(r *wire.Record) (n node) {
+	n.op = r.U16("op")
+	n.numInputs = r.U16("num_inputs")
+	checkIDs(r, uint32(n.numInputs))
+	n.numOutputs = r.U16("num_outputs")
+	checkIDs(r, uint32(n.numOutputs))
+	n.numParams = r.U16("num_params")
+	checkIDs(r, uint32(n.numParams))
+	n.inputs = r.Uint32s("input_ids", maxIDs)
+	n.outputs = r.Uint32s("output_ids", maxIDs)
+	n.params = r.Uint32s("param_ids", maxIDs)
+	n.attrOffset = r.U32("attr_offset")
+	n.attrSize = r.U32("attr_size")
+	return n
+}
+
+// readNodes reads n nodes, and their attributes, which follow the last of them.
+func (f *parsed) readNodes(r *wire.Record, n int) {
 	f.built = int64(n)*nodeBytes + int64(len(f.ir.Tensors))*descriptorBytes
 	if n == 0 {
-		return nil
+		return
 	}
+	attrsAt := r.Offset() - f.h.Graph.Offset + int64(n)*nodeSize // in the section
 	f.ir.Nodes = make([]IRNode, n)
 	f.attributes = map[shared[byte]][]schema.Attribute{}
-	for i := range f.ir.Nodes {
-		n, row := &f.ir.Nodes[i], rows[i*nodeSize:][:nodeSize]
-		at := f.h.Graph.Offset + attrsAt - int64(len(rows)) + int64(i*nodeSize)
-		n.Op = opOfCode(le.Uint16(row), f.h.Version)
-		for k, list := range []*[]uint32{&n.Inputs, &n.Outputs, &n.Params} {
-			count := le.Uint16(row[2+2*k:])
-			if count > maxIDs {
-				field := [...]string{"num_inputs", "num_outputs", "num_params"}[k]
-				return corrupt(fmt.Sprintf("node %d %s", i, field), at+2+2*int64(k), "%d, there is room for %d", count, maxIDs)
-			}
-			*list = f.ids(row[8+4*maxIDs*k:], int(count))
-			f.built += int64(count) * idBytes
+	for i := range r.Records("node", n, nodeSize) {
+		row := readNode(r)
+		if r.Err() != nil {
+			return
 		}
-		from, size := int64(le.Uint32(row[nodeSize-8:])), int64(le.Uint32(row[nodeSize-4:]))
-		if size == 0 {
+		to := &f.ir.Nodes[i]
+		to.Op = opOfCode(row.op, f.h.Version)
+		to.Inputs = f.ids(row.inputs, int(row.numInputs))
+		to.Outputs = f.ids(row.outputs, int(row.numOutputs))
+		to.Params = f.ids(row.params, int(row.numParams))
+		f.built += (int64(row.numInputs) + int64(row.numOutputs) + int64(row.numParams)) * idBytes
+		if row.attrSize == 0 {
 			continue
 		}
+		from := int64(row.attrOffset)
+		size := int64(row.attrSize)
 		if from < attrsAt || from+size > int64(len(f.graph)) {
-			return corrupt(fmt.Sprintf("node %d attr_offset", i), at+nodeSize-8,
-				"attributes from %d to %d of the graph section, they are between %d and %d", from, from+size, attrsAt, len(f.graph))
+			r.BadField("attr_offset", format.ErrCorrupt,
+				"attributes from %d to %d of the graph section, they are between %d and %d",
+				from, from+size, attrsAt, len(f.graph))
+			return
 		}
-		n.Attributes = f.graph[from:][:size:size]
-		if err := f.readAttributes(n.Attributes, from, attrsAt); err != nil {
-			return err
+		to.Attributes = f.graph[from:][:size:size]
+		err := f.readAttributes(to.Attributes, from, attrsAt)
+		if err != nil {
+			r.Stop(err)
 		}
 	}
-	return nil
 }
 
 // shared identifies a list that nodes may share: attributes, or their JSON text.
@@ -128,19 +151,23 @@ var jsonOptions = jsonmeta.Options{LoneSurrogates: true, Alias: true, Finite: tr
 func (f *parsed) readAttributes(text json.RawMessage, at, attrsAt int64) error {
 	const proportion = 64
 	key := sharedKey(text)
-	if _, ok := f.attributes[key]; ok {
+	_, known := f.attributes[key]
+	if known {
 		return nil
 	}
 	f.overlap += int64(len(text))
-	if area := int64(len(f.graph)) - attrsAt; f.overlap > proportion*area+1<<20 {
-		return fail("attributes", f.h.Graph.Offset+attrsAt, format.ErrLimit, "ranges of %d bytes overlap in %d", f.overlap, area)
+	area := int64(len(f.graph)) - attrsAt
+	if f.overlap > proportion*area+1<<20 {
+		return fail("attributes", f.h.Graph.Offset+attrsAt, format.ErrLimit,
+			"ranges of %d bytes overlap in %d", f.overlap, area)
 	}
 	list, err := jsonmeta.Parse(text, jsonOptions)
 	if err != nil {
 		return jsonError(err, "attributes", f.h.Graph.Offset+at)
 	}
 	f.attributes[key] = nil
-	f.built += int64(len(text)+len(list)*jsonmeta.EntryBytes) + 16*int64(bytes.Count(text, []byte{','}))
+	f.built += int64(len(text)+len(list)*jsonmeta.EntryBytes) + 16*int64(bytes.Count(text,
+		[]byte{','}))
 	if f.built <= f.memory.Room(f.structure()) { // otherwise neutral fails
 		attributes := make([]schema.Attribute, len(list))
 		for i, e := range list {
@@ -160,14 +187,23 @@ func (f *parsed) neutral() (*schema.Graph, error) {
 	if len(ir.Nodes)+len(ir.Inputs)+len(ir.Outputs) == 0 {
 		return nil, nil
 	}
-	if err := f.memory.Build(f.built+int64(f.beyond)*beyondBytes, f.structure()); err != nil {
+	err := f.memory.Build(f.built+int64(f.beyond)*beyondBytes, f.structure())
+	if err != nil {
 		return nil, wire.Error(formatName, "graph", f.h.Graph.Offset, err)
 	}
 	of := f.namer()
-	g := &schema.Graph{Inputs: of.values(ir.Inputs), Outputs: of.values(ir.Outputs), Nodes: make([]schema.Node, len(ir.Nodes))}
+	g := &schema.Graph{
+		Inputs:  of.values(ir.Inputs),
+		Outputs: of.values(ir.Outputs),
+		Nodes:   make([]schema.Node, len(ir.Nodes)),
+	}
 	for i := range ir.Nodes {
 		from := &ir.Nodes[i]
-		g.Nodes[i] = schema.Node{Op: from.Op.String(), Inputs: of.names(from.Inputs, from.Params), Outputs: of.names(from.Outputs)}
+		g.Nodes[i] = schema.Node{
+			Op:      from.Op.String(),
+			Inputs:  of.names(from.Inputs, from.Params),
+			Outputs: of.names(from.Outputs),
+		}
 		if len(from.Attributes) > 0 {
 			g.Nodes[i].Attributes = f.attributes[sharedKey(from.Attributes)]
 		}
@@ -194,13 +230,15 @@ func (f *parsed) namer() namer {
 	}
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
-	known, taken := make(map[uint32]*Descriptor, len(tensors)), make(map[string]bool, len(tensors))
+	known := make(map[uint32]*Descriptor, len(tensors))
+	taken := make(map[string]bool, len(tensors))
 	for i := range tensors {
 		id := uint32(i)
 		if len(ids) == len(tensors) {
 			id = ids[i]
 		}
-		known[id], taken[tensors[i].Name] = &tensors[i], true
+		known[id] = &tensors[i]
+		taken[tensors[i].Name] = true
 	}
 	return func(id uint32) *Descriptor {
 		if known[id] == nil {
@@ -208,7 +246,8 @@ func (f *parsed) namer() namer {
 			for taken[d.Name] {
 				d.Name += "_"
 			}
-			known[id], taken[d.Name] = d, true
+			known[id] = d
+			taken[d.Name] = true
 		}
 		return known[id]
 	}
@@ -249,12 +288,14 @@ func attributeValue(v any) any {
 	case nil:
 		return json.RawMessage("null")
 	case json.Number:
-		if x, ok := jsonmeta.Float(string(v)); ok {
+		x, exact := jsonmeta.Float(string(v))
+		if exact {
 			return x
 		}
 		return json.RawMessage(v)
 	case json.RawMessage:
-		if list := listValue(v); list != nil {
+		list := listValue(v)
+		if list != nil {
 			return list
 		}
 	}
@@ -292,7 +333,8 @@ func listValue(array json.RawMessage) any {
 
 // jsonError locates an error of a JSON text that begins at offset base.
 func jsonError(err error, field string, base int64) error {
-	if e, ok := err.(*jsonmeta.Error); ok {
+	e, ok := err.(*jsonmeta.Error)
+	if ok {
 		base += e.Offset
 	}
 	return wire.Error(formatName, field, base, err)

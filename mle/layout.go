@@ -1,7 +1,6 @@
 package mle
 
 import (
-	"encoding/binary"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,8 +14,8 @@ import (
 
 const formatName = "mle"
 
-// magic is the first word of every file: "MLE" and a zero byte.
-const magic = 0x00454C4D
+// magic begins every file.
+const magic = "MLE\x00"
 
 // Sizes of the fixed parts, in bytes.
 const (
@@ -24,6 +23,7 @@ const (
 	writtenV1    = 72  // with the reserved bytes that exporters write
 	headerText   = 128 // according to the specification's text
 	headerStruct = 144 // according to its struct and the reference implementation
+	headerPlaces = 16  // offset of the places of the sections in version 2
 
 	graphHead       = 144 // counts and ids before the descriptors
 	descriptorSize  = 56
@@ -39,16 +39,6 @@ const (
 
 	exportShift = 16 // distance of one exporter's sections from their offsets
 	alignment   = 64 // of tensors in the weights, as written
-)
-
-// Byte offsets in the header. The others follow from Header.fields.
-const (
-	atVersion     = 4
-	atFields      = 8
-	atMetadataSum = 96 // metadata_checksum of version 2
-	atGraphSum    = 100
-	atWeightsSum  = 104
-	atHeaderSum   = 108
 )
 
 // Version numbers.
@@ -88,68 +78,6 @@ type Header struct {
 	Shift int64
 	// LegacySignature is signature_offset of version 1, which is not used.
 	LegacySignature uint64
-}
-
-// namedSection is a section with the prefix of its fields' names.
-type namedSection struct {
-	name string
-	*Section
-}
-
-// sections lists the sections in the order of the header.
-func (h *Header) sections() []namedSection {
-	return []namedSection{
-		{"metadata", &h.Metadata}, {"graph", &h.Graph}, {"weights", &h.Weights}, {"signature", &h.Signature}, {"compression", &h.Compression},
-	}
-}
-
-// headerField is a field of the header: a *uint32 or an *int64.
-type headerField struct {
-	name  string
-	value any
-}
-
-// fields lists the fields after the version, in the order of the header.
-func (h *Header) fields() []headerField {
-	all := []headerField{
-		{"feature_flags", (*uint32)(&h.Features)}, {"header_size", &h.HeaderSize},
-		{"metadata_offset", &h.Metadata.Offset}, {"metadata_size", &h.Metadata.Size},
-		{"graph_offset", &h.Graph.Offset}, {"graph_size", &h.Graph.Size},
-		{"weights_offset", &h.Weights.Offset}, {"weights_size", &h.Weights.Size},
-		{"signature_offset", &h.Signature.Offset}, {"signature_size", &h.Signature.Size},
-		{"compression_offset", &h.Compression.Offset}, {"compression_size", &h.Compression.Size},
-		{"metadata_checksum", &h.MetadataChecksum}, {"graph_checksum", &h.GraphChecksum},
-		{"weights_checksum", &h.WeightsChecksum}, {"header_checksum", &h.HeaderChecksum},
-		{"min_reader_version", &h.MinReaderVersion}, {"writer_version", &h.WriterVersion},
-	}
-	if h.Version == 1 {
-		return all[2:8] // metadata, graph and weights
-	}
-	return all
-}
-
-// fail returns an error for a field of the header.
-func (h *Header) fail(field string, sentinel error, text string, args ...any) error {
-	at := int64(atFields)
-	for _, f := range h.fields() {
-		if f.name == field {
-			break
-		}
-		at += int64(binary.Size(f.value))
-	}
-	return fail(field, at, sentinel, text, args...)
-}
-
-// put writes magic, version, fields and checksum to b, and leaves the reserved bytes.
-func (h *Header) put(b []byte) {
-	at := copy(b, binary.LittleEndian.AppendUint32(nil, magic))
-	for _, f := range append([]headerField{{"version", &h.Version}}, h.fields()...) {
-		n, _ := binary.Encode(b[at:], binary.LittleEndian, f.value) // there is room
-		at += n
-	}
-	if h.Version != 1 {
-		binary.LittleEndian.PutUint32(b[atHeaderSum:], sumOfHeader(b))
-	}
 }
 
 // plainSize returns the size of the weights section once decrypted.
@@ -194,7 +122,8 @@ func (f Features) String() string {
 			names = append(names, name)
 		}
 	}
-	if rest := f &^ knownFeatures; rest != 0 {
+	rest := f &^ knownFeatures
+	if rest != 0 {
 		names = append(names, "0x"+strconv.FormatUint(uint64(rest), 16))
 	}
 	if len(names) == 0 {
@@ -261,7 +190,8 @@ const unknownDType = 0xFF
 
 // dtypeCode returns the code of a dtype, unknownDType and false if it has none.
 func dtypeCode(d tensor.DType) (code uint8, ok bool) {
-	if i := slices.Index(dtypes[:], d); i >= 0 && d.Valid() {
+	i := slices.Index(dtypes[:], d)
+	if i >= 0 && d.Valid() {
 		return uint8(i), true
 	}
 	return unknownDType, false

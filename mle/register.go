@@ -1,7 +1,7 @@
 package mle
 
 import (
-	"encoding/binary"
+	"bytes"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
@@ -30,7 +30,7 @@ var extensions = []string{".mle"}
 
 // Detect implements driver.Driver.
 func (fileFormat) Detect(head []byte, _ int64) bool {
-	return len(head) >= 4 && binary.LittleEndian.Uint32(head) == magic
+	return bytes.HasPrefix(head, []byte(magic))
 }
 
 // Layout implements driver.Writer. Version 2 does not stream, since its header has

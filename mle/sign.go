@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/ed25519"
 	"crypto/sha256"
-	"encoding/binary"
 	"io"
 	"time"
 
@@ -40,26 +39,31 @@ func Sign(path string, key ed25519.PrivateKey, o *SignOptions) error {
 
 func signFile(path, to string, key ed25519.PrivateKey, o *driver.LayoutOptions) error {
 	if len(key) != ed25519.PrivateKeySize {
-		return fail("signer", -1, format.ErrKey, "%d bytes, a private key has %d", len(key), ed25519.PrivateKeySize)
+		return fail("signer", -1, format.ErrKey, "%d bytes, a private key has %d", len(key),
+			ed25519.PrivateKeySize)
 	}
 	m, err := Open(path, nil)
 	if err != nil {
 		return err
 	}
 	defer m.Close()
-	h, src := m.f.h, m.f.src
+	h := m.f.h
+	src := m.f.src
 	switch {
 	case h.Version == 1:
-		return fail("version", atVersion, format.ErrUnsupported, "version 1 has no signatures; convert the file first")
+		return m.f.bad("version", format.ErrUnsupported,
+			"version 1 has no signatures; convert the file first")
 	case h.Features.Has(Encryption) && !h.Features.Has(Signing):
-		return h.fail("feature_flags", format.ErrUnsupported, "encryption authenticates the flags, so an encrypted file can only be signed when it is written")
+		return m.f.bad("feature_flags", format.ErrUnsupported,
+			"encryption authenticates the flags, so an encrypted file can only be signed when it is written")
 	}
 	f, err := disk.Create(to)
 	if err != nil {
 		return err
 	}
 	h.Features |= Signing
-	err = target.NewInput(o.Context, io.NewSectionReader(src, 0, src.Size()), src.Size()).CopyTo(f, 0, nil)
+	in := target.NewInput(o.Context, io.NewSectionReader(src, 0, src.Size()), src.Size())
+	err = in.CopyTo(f, 0, nil)
 	if err == nil {
 		err = h.finish(f, src.Size(), bytes.Clone(m.f.head[:h.HeaderSize]), key, o)
 	}
@@ -73,30 +77,42 @@ func signFile(path, to string, key ed25519.PrivateKey, o *driver.LayoutOptions) 
 
 // finish writes the header of a file that ends at end, except for a new signature, and signs
 // the file if its flags say so. head has the reserved bytes.
-func (h *Header) finish(t driver.Target, end int64, head []byte, key ed25519.PrivateKey, o *driver.LayoutOptions) error {
+func (h *Header) finish(t driver.Target, end int64, head []byte, key ed25519.PrivateKey,
+	o *driver.LayoutOptions) error {
 	if h.Features.Has(Signing) && h.Signature.Size == 0 {
 		h.Signature = behind(Section{Size: end}, signatureSize)
 		end = h.Signature.End()
 	}
 	h.put(head)
-	if err := t.Truncate(end); err != nil {
+	err := t.Truncate(end)
+	if err != nil {
 		return err
 	}
-	if _, err := t.WriteAt(head, 0); err != nil || !h.Features.Has(Signing) {
+	_, err = t.WriteAt(head, 0)
+	if err != nil {
 		return err
 	}
-	all, s := sha256.New(), h.Signature
+	if !h.Features.Has(Signing) {
+		return nil
+	}
+	all := sha256.New()
+	s := h.Signature
 	for _, part := range []Section{{0, s.Offset}, {s.End(), end - s.End()}} {
 		in := target.NewInput(o.Context, io.NewSectionReader(t, part.Offset, part.Size), part.Size)
-		if _, err := io.Copy(all, in); err != nil {
+		_, err := io.Copy(all, in)
+		if err != nil {
 			return err
 		}
 	}
 	digest := all.Sum(nil)
-	b := []byte{1, 1, 0, 0} // Ed25519, SHA-256, reserved
-	b = binary.LittleEndian.AppendUint64(b, uint64(o.Signed()))
-	b = append(b, key.Public().(ed25519.PublicKey)...)
-	b = append(b, ed25519.Sign(key, digest)...)
-	_, err := t.WriteAt(append(b, digest...), s.Offset)
+	var w wire.Buffer
+	w.U8(1)  // Ed25519
+	w.U8(1)  // SHA-256
+	w.U16(0) // reserved
+	w.I64(o.Signed())
+	w.Raw(key.Public().(ed25519.PublicKey))
+	w.Raw(ed25519.Sign(key, digest))
+	w.Raw(digest)
+	_, err = t.WriteAt(w, s.Offset)
 	return err
 }

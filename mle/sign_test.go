@@ -25,6 +25,14 @@ import (
 
 var testTime = time.Unix(1700000000, 0)
 
+// Offsets in the signature section.
+const (
+	sigTime  = 4
+	sigKey   = 12
+	sigBytes = 44
+	sigHash  = 108
+)
+
 // written returns the file of a schema with the data of formattest.Fill.
 func written(t testing.TB, p *schema.Schema, o *format.WriteOptions) []byte {
 	t.Helper()

@@ -4,20 +4,48 @@ import (
 	"bytes"
 	"crypto/ed25519"
 	"crypto/sha256"
-	"encoding/binary"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/schema"
+	"github.com/weightmap/weightmap/internal/wire"
 )
 
-// Offsets in the signature section.
-const (
-	sigTime  = 4
-	sigKey   = 12
-	sigBytes = 44
-	sigHash  = 108
-)
+// signature is the signature section.
+type signature struct {
+	fields    wire.Record
+	timestamp uint64
+	key       ed25519.PublicKey
+	signature []byte // of the hash
+	hash      []byte
+}
+
+// readSignature reads the signature section, if there is one, and checks its size and algorithms.
+func (f *parsed) readSignature() error {
+	if f.sig == nil {
+		return nil
+	}
+	s := &f.signature
+	s.fields = wire.NewRecord(formatName, f.sig, f.h.Signature.Offset)
+	r := &s.fields
+	algorithm := r.U8("signature algorithm")
+	if algorithm != 1 {
+		r.Bad(format.ErrUnsupported, "%d, only 1 (Ed25519) is known", algorithm)
+	}
+	digest := r.U8("signature hash_algorithm")
+	if digest != 1 {
+		r.Bad(format.ErrUnsupported, "%d, only 1 (SHA-256) is known", digest)
+	}
+	if len(f.sig) != signatureSize {
+		r.Stop(f.bad("signature_size", format.ErrCorrupt, "%d, not %d", len(f.sig), signatureSize))
+	}
+	r.Skip("signature reserved", 2)
+	s.timestamp = r.U64("signature timestamp")
+	s.key = r.Bytes("signature public_key", ed25519.PublicKeySize)
+	s.signature = r.Bytes("signature signature", ed25519.SignatureSize)
+	s.hash = r.Bytes("signature model_hash", sha256.Size)
+	return r.Err()
+}
 
 // signer returns the signer that the file claims, nil for an unsigned file.
 func (f *parsed) signer() *schema.Signature {
@@ -26,8 +54,8 @@ func (f *parsed) signer() *schema.Signature {
 	}
 	return &schema.Signature{
 		Algorithm: "Ed25519",
-		PublicKey: ed25519.PublicKey(bytes.Clone(f.sig[sigKey:sigBytes])),
-		Timestamp: int64(binary.LittleEndian.Uint64(f.sig[sigTime:])),
+		PublicKey: ed25519.PublicKey(bytes.Clone(f.signature.key)),
+		Timestamp: int64(f.signature.timestamp),
 	}
 }
 
@@ -36,11 +64,11 @@ func (f *parsed) checkClaim() error {
 	if f.sig == nil {
 		return nil
 	}
-	key := ed25519.PublicKey(f.sig[sigKey:sigBytes])
-	if ed25519.Verify(key, f.sig[sigHash:], f.sig[sigBytes:sigHash]) {
+	s := &f.signature
+	if ed25519.Verify(s.key, s.hash, s.signature) {
 		return nil
 	}
-	return fail("signature", f.h.Signature.Offset+sigBytes, format.ErrSignature,
+	return fail("signature", s.fields.At("signature signature"), format.ErrSignature,
 		"the signature was not made by the key in the file")
 }
 
@@ -50,22 +78,24 @@ func (f *parsed) authenticate(v driver.Verification) error {
 	trusted, ok := v.Trusted().(ed25519.PublicKey)
 	switch {
 	case ok && len(trusted) != ed25519.PublicKeySize:
-		return fail("signature", -1, format.ErrKey, "%w: the trusted key has %d bytes, an Ed25519 key has %d",
+		return fail("signature", -1, format.ErrKey,
+			"%w: the trusted key has %d bytes, an Ed25519 key has %d",
 			format.ErrSignature, len(trusted), ed25519.PublicKeySize)
 	case f.sig == nil && v.Trusted() == nil:
 		return nil
 	case f.sig == nil && f.h.Version == 1: // it has the field, but no signatures
-		return f.h.fail("signature_offset", format.ErrSignature, "the file is not signed")
+		return f.bad("signature_offset", format.ErrSignature, "the file is not signed")
 	case f.sig == nil:
-		return f.h.fail("signature_size", format.ErrSignature, "the file is not signed")
+		return f.bad("signature_size", format.ErrSignature, "the file is not signed")
 	}
 	digest, err := f.modelHash(v)
 	if err != nil {
 		return err
 	}
-	at := f.h.Signature.Offset
-	if !bytes.Equal(digest, f.sig[sigHash:]) {
-		return fail("model_hash", at+sigHash, format.ErrSignature, "the file was changed after it was signed")
+	s := &f.signature
+	if !bytes.Equal(digest, s.hash) {
+		return fail("model_hash", s.fields.At("signature model_hash"), format.ErrSignature,
+			"the file was changed after it was signed")
 	}
 	err = f.checkClaim()
 	if err != nil {
@@ -75,9 +105,8 @@ func (f *parsed) authenticate(v driver.Verification) error {
 		v.Signed(false)
 		return nil
 	}
-	key := ed25519.PublicKey(f.sig[sigKey:sigBytes])
-	if !key.Equal(trusted) {
-		return fail("signature", at+sigKey, format.ErrSignature,
+	if !s.key.Equal(trusted) {
+		return fail("signature", s.fields.At("signature public_key"), format.ErrSignature,
 			"the file was not signed with the trusted key")
 	}
 	v.Signed(true)
@@ -87,10 +116,15 @@ func (f *parsed) authenticate(v driver.Verification) error {
 // modelHash returns the SHA-256 of all bytes of the file except the signature section. Feed
 // fails for bytes that are not those that were parsed.
 func (f *parsed) modelHash(v driver.Verification) ([]byte, error) {
-	h, s := sha256.New(), f.h.Signature
+	h := sha256.New()
+	s := f.h.Signature
 	err := v.Feed(h, 0, 0, s.Offset, "signature")
-	if err == nil {
-		err = v.Feed(h, 0, s.End(), f.src.Size()-s.End(), "signature")
+	if err != nil {
+		return nil, err
 	}
-	return h.Sum(nil), err
+	err = v.Feed(h, 0, s.End(), f.src.Size()-s.End(), "signature")
+	if err != nil {
+		return nil, err
+	}
+	return h.Sum(nil), nil
 }

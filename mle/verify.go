@@ -48,14 +48,14 @@ func (d *declaredSums) set(k int, name string, sum uint32, field string, at int6
 func (f *parsed) checkHeader() error {
 	h := &f.h
 	size := int64(h.HeaderSize)
-	s := f.declared.set(headerSum, "header", h.HeaderChecksum, "header_checksum", atHeaderSum, Section{Size: size})
+	s := f.declared.set(headerSum, "header", h.HeaderChecksum, "header_checksum", f.fields.At("header_checksum"), Section{Size: size})
 	if h.HeaderChecksum == 0 {
 		return nil
 	}
 	if int64(len(f.head)) < size {
 		return fail("header", 0, tensor.ErrTruncated, "%d bytes, header_size is %d", len(f.head), size)
 	}
-	f.declared.zeroed[0] = driver.Range{Offset: atHeaderSum, Size: 4}
+	f.declared.zeroed[0] = driver.Range{Offset: f.fields.At("header_checksum"), Size: 4}
 	s.Zeroed = f.declared.zeroed[:]
 	if len(f.head) == headerStruct && size < headerStruct {
 		f.declared.ranges[structureSums][0] = driver.Range{Size: headerStruct}
@@ -70,12 +70,12 @@ func (f *parsed) checkHeader() error {
 // checkSections compares the checksums of metadata and graph.
 func (f *parsed) checkSections() error {
 	h := &f.h
-	s := f.declared.set(metadataSum, "metadata", h.MetadataChecksum, "metadata_checksum", atMetadataSum, h.Metadata)
+	s := f.declared.set(metadataSum, "metadata", h.MetadataChecksum, "metadata_checksum", f.fields.At("metadata_checksum"), h.Metadata)
 	s.Hidden = f.meta == nil
 	if _, err := f.src.Compare(s, f.meta, h.Metadata.Offset); err != nil {
 		return err
 	}
-	s = f.declared.set(graphSum, "graph", h.GraphChecksum, "graph_checksum", atGraphSum, h.Graph)
+	s = f.declared.set(graphSum, "graph", h.GraphChecksum, "graph_checksum", f.fields.At("graph_checksum"), h.Graph)
 	_, err := f.src.Compare(s, f.graph, h.Graph.Offset)
 	return err
 }
@@ -86,20 +86,27 @@ func (f *parsed) weightsSum() driver.Sum {
 	s := driver.Sum{Name: "weights", Hidden: true}
 	s.Ranges = []driver.Range{{Offset: h.Weights.Offset, Size: h.Weights.Size}}
 	if h.WeightsChecksum != 0 {
-		s.Accept = []driver.Digest{{Kind: driver.CRC32, Want: uint64(h.WeightsChecksum), Field: "weights_checksum", Offset: atWeightsSum}}
+		s.Accept = []driver.Digest{{
+			Kind:   driver.CRC32,
+			Want:   uint64(h.WeightsChecksum),
+			Field:  "weights_checksum",
+			Offset: f.fields.At("weights_checksum"),
+		}}
 	}
 	return s
 }
 
 // sums implements driver.Parsed. Those of the weights follow each other.
 func (f *parsed) sums() []driver.Sum {
-	h := &f.h
 	list := append([]driver.Sum(nil), f.declared.list[:]...)
 	if f.table != nil { // the other fields are determined by what is checked
-		at := h.Compression.Offset
+		r := &f.comp.fields
 		list = append(list, driver.Sum{
-			Name:   "level and quantization_bits of the compression section",
-			Ranges: []driver.Range{{Offset: at + 1, Size: 1}, {Offset: at + 16, Size: 1}},
+			Name: "level and quantization_bits of the compression section",
+			Ranges: []driver.Range{
+				{Offset: r.At("compression level"), Size: 1},
+				{Offset: r.At("compression quantization_bits"), Size: 1},
+			},
 		})
 	}
 	f.declared.data = len(list)
@@ -163,11 +170,15 @@ func (f *parsed) sumsOf(i int) (from, to int) {
 // chunkSum returns the checksum of the stored bytes of a chunk: those of the file, or what they are once decrypted.
 func (f *parsed) chunkSum(i int) driver.Sum {
 	c := &f.comp.chunks[i]
+	r := f.chunkFields(i)
 	s := driver.Sum{
 		Name: "weights",
 		By:   "crc32 of the chunk",
 		Accept: []driver.Digest{{
-			Kind: driver.CRC32, Want: uint64(c.Checksum), Field: "chunk checksum", Offset: f.comp.base + int64(i)*chunkRow + 24,
+			Kind:   driver.CRC32,
+			Want:   uint64(c.Checksum),
+			Field:  "chunk checksum",
+			Offset: r.At("checksum"),
 		}},
 		Ranges: []driver.Range{{Offset: f.h.Weights.Offset + c.Stored, Size: c.StoredSize}},
 		Hidden: true,
@@ -192,8 +203,13 @@ func (f *parsed) chunkSum(i int) driver.Sum {
 // implementation, which Notes then reports.
 func (f *parsed) contentSum(weights []driver.Range) driver.Sum {
 	s := driver.Sum{
-		Name:    "uncompressed weights",
-		Accept:  []driver.Digest{{Kind: driver.CRC32, Want: uint64(f.comp.Checksum), Field: "compression checksum", Offset: f.h.Compression.Offset + 12}},
+		Name: "uncompressed weights",
+		Accept: []driver.Digest{{
+			Kind:   driver.CRC32,
+			Want:   uint64(f.comp.Checksum),
+			Field:  "compression checksum",
+			Offset: f.comp.fields.At("compression checksum"),
+		}},
 		Ranges:  weights,
 		Content: f.content32,
 		Size:    f.comp.Uncompressed,

@@ -18,18 +18,19 @@ import (
 // compression is the compression section.
 type compression struct {
 	CompressionInfo
+	fields  wire.Record // of the section up to the chunk table
 	chunked bool
 	chunks  []chunk // a single one without checksum if not chunked
-	base    int64   // file offset of the chunk table
+	base    int64   // file offset of the rows of the chunk table
 }
 
 // chunk is a row of the chunk table: where a range of the uncompressed weights, up to the next
 // chunk, begins, and the corresponding range of the stored weights.
 type chunk struct {
-	Offset             int64
-	Stored, StoredSize int64
-	Checksum           uint32 // CRC-32 of the stored bytes
-	Reserved           uint32
+	Offset     int64
+	Stored     int64
+	StoredSize int64
+	Checksum   uint32 // CRC-32 of the stored bytes
 }
 
 // size returns the uncompressed size of chunk i.

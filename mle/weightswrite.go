@@ -31,7 +31,7 @@ func (s *stored) Write(p []byte) (int, error) {
 
 // chunk appends the stored form p of the uncompressed weights from off on.
 func (s *stored) chunk(off int64, p []byte) error {
-	s.chunks = append(s.chunks, chunk{off, s.size, int64(len(p)), tensor.CRC32(p), 0})
+	s.chunks = append(s.chunks, chunk{off, s.size, int64(len(p)), tensor.CRC32(p)})
 	_, err := s.Write(p)
 	return err
 }

@@ -1,7 +1,6 @@
 package mle
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math"
 
@@ -217,6 +216,12 @@ func (e *encoder) compressionBytes() []byte {
 		return w
 	}
 	w.U32(uint32(len(e.out.chunks)))
-	rows, _ := binary.Append(w, binary.LittleEndian, e.out.chunks)
-	return rows
+	for _, c := range e.out.chunks {
+		w.I64(c.Offset)
+		w.I64(c.Stored)
+		w.I64(c.StoredSize)
+		w.U32(c.Checksum)
+		w.U32(0) // reserved
+	}
+	return w
 }
