@@ -5,7 +5,6 @@ import (
 
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/pass"
-	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -81,7 +80,7 @@ func (o *owner) Expose(info *tensor.Info, b []byte) error {
 	if err := o.m.main.Expose(); err != nil {
 		return err
 	}
-	o.markUsed(r, b)
+	r.MarkMemory(b)
 	if o.f.number == 0 {
 		return nil
 	}
@@ -91,18 +90,11 @@ func (o *owner) Expose(info *tensor.Info, b []byte) error {
 // Show implements memory.Owner. It finds the place of b by its address, which no description can get wrong.
 func (o *owner) Show(b []byte) error {
 	r := o.f.region.Load()
-	o.markUsed(r, b)
+	r.MarkMemory(b)
 	if !r.Sealed() {
 		return nil
 	}
 	return r.Show(r.FaultOffset(memory.Address(b)), int64(len(b)))
-}
-
-// markUsed says that b, memory of r, is used in place.
-func (o *owner) markUsed(r *source.Region, b []byte) {
-	if r.Mapped() && r.Holds(memory.Address(b)) {
-		r.MarkUsed(r.FaultOffset(memory.Address(b)), int64(len(b)))
-	}
 }
 
 // Load implements memory.Owner. It returns the bytes of a tensor, or of a part of a tensor behind a reader. It keeps

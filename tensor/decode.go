@@ -91,7 +91,9 @@ func DecodeAt[T Elem](dst []T, v View, first int64) error {
 		return v.refusal(fmt.Errorf("%w: %d elements from %d on of %d", ErrShape, len(dst), first, n))
 	}
 	stream := vector.Streams(len(dst), info.DType.Size())
-	return v.access(context.Background(), func(r reading) error { return v.explain(decodeFrom(dst, r, first, stream)) })
+	elems, bytes := info.block()
+	size := (int64(len(dst))/elems + 2) * bytes // at most
+	return v.access(context.Background(), size, func(r reading) error { return v.explain(decodeFrom(dst, r, first, stream)) })
 }
 
 // block returns the number of elements and bytes of a block; without an Encoding that is one

@@ -14,14 +14,14 @@ type reading struct {
 	info *Info
 	data []byte // if file is nil
 	file pass.File
-	off  int64 // of the tensor in the file
-	pass *pass.Pass
+	off  int64      // of the tensor in the file
+	pass *pass.Pass // nil if little memory of the file is used
 }
 
 var passes = sync.Pool{New: func() any { return new(pass.Pass) }}
 
-// access calls f with a reading of the tensor, of its file if there is one, or else of its loaded bytes.
-func (v View) access(ctx context.Context, f func(reading) error) error {
+// access calls f with a reading of size bytes of the tensor, of its file if there is one, or else of its loaded bytes.
+func (v View) access(ctx context.Context, size int64, f func(reading) error) error {
 	r := v.ref()
 	if r.Info() == nil {
 		return ErrClosed
@@ -37,11 +37,13 @@ func (v View) access(ctx context.Context, f func(reading) error) error {
 		return err
 	}
 	defer r.Owner().Leave()
-	p := passes.Get().(*pass.Pass)
-	defer passes.Put(p)
-	p.Context = ctx
-	defer p.Close()
-	all := reading{ctx: ctx, info: r.Info(), file: file, off: off, pass: p}
+	all := reading{ctx: ctx, info: r.Info(), file: file, off: off}
+	if size >= pass.Small || file.Memory() == nil {
+		all.pass = passes.Get().(*pass.Pass)
+		defer passes.Put(all.pass)
+		all.pass.Context = ctx
+		defer all.pass.Close()
+	}
 	return v.explain(v.guard(r.Data(), func() error { return f(all) }))
 }
 
@@ -55,7 +57,7 @@ func (v View) whole(f func(reading) error) error {
 	if v.ref().Data() == nil {
 		return v.load(context.Background(), f)
 	}
-	return v.access(context.Background(), f)
+	return v.access(context.Background(), v.ref().Info().Size, f)
 }
 
 // pieces calls f with consecutive pieces of the bytes at off. A piece is valid until f returns. unit divides the sizes of all
@@ -63,6 +65,9 @@ func (v View) whole(f func(reading) error) error {
 func (r *reading) pieces(off, size, unit int64, f func(b []byte) error) error {
 	if r.file == nil {
 		return f(r.data[off : off+size])
+	}
+	if r.pass == nil {
+		return f(r.file.Memory()[r.off+off:][:size])
 	}
 	return r.pass.Pieces(pass.Range{File: r.file, Offset: r.off + off, Size: size, Unit: unit}, f)
 }
@@ -73,16 +78,30 @@ func (r *reading) copy(dst []byte, off int64) error {
 		copy(dst, r.data[off:])
 		return r.ctx.Err()
 	}
+	if len(dst) < pass.Small {
+		if b := r.file.Memory(); b != nil {
+			copy(dst, b[r.off+off:])
+			return r.ctx.Err()
+		}
+	}
 	return r.pass.Read(dst, pass.Range{File: r.file, Offset: r.off + off}, nil)
+}
+
+// spanOf returns where the first of some runs begins, and the number of bytes up to the end of the last one.
+func spanOf(runs *memory.Runs) (first, size int64) {
+	if runs.Count == 0 {
+		return 0, 0
+	}
+	first = runs.At(0)
+	return first, runs.At(runs.Count-1) + runs.Bytes - first
 }
 
 // gather copies runs of bytes to dst, one after the other.
 func (r *reading) gather(dst []byte, runs *memory.Runs) error {
-	if runs.Count == 0 {
+	first, size := spanOf(runs)
+	if size == 0 {
 		return nil
 	}
-	first := runs.At(0)
-	size := runs.At(runs.Count-1) + runs.Bytes - first
 	isDense := size/denseGaps <= int64(len(dst))
 	if r.file == nil || isDense && r.file.Memory() != nil {
 		return r.gatherPieces(dst, runs, first, size)

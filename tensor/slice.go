@@ -126,7 +126,8 @@ func (v View) gather(info *Info, runs memory.Runs) (View, error) {
 		return v.failed(fmt.Errorf("%w: %d bytes are more than this platform can address", ErrLimit, info.Size))
 	}
 	var out []byte
-	err := v.access(context.Background(), func(r reading) error {
+	_, span := spanOf(&runs)
+	err := v.access(context.Background(), span, func(r reading) error {
 		if r.file != nil && r.file.Memory() == nil && info.Size > probeOver {
 			err := r.copy(make([]byte, 1), runs.At(runs.Count-1)+runs.Bytes-runs.Unit)
 			if err != nil {

@@ -208,7 +208,7 @@ func (v View) ReadIntoContext(ctx context.Context, dst []byte) (int, error) {
 		return 0, v.explain(fmt.Errorf("%w: buffer of %d bytes for %d", ErrShape, len(dst), size))
 	}
 	ctx = cmp.Or(ctx, context.Background())
-	err := v.access(ctx, func(r reading) error { return r.copy(dst[:size], 0) })
+	err := v.access(ctx, size, func(r reading) error { return r.copy(dst[:size], 0) })
 	if err != nil {
 		return 0, err
 	}
@@ -228,7 +228,7 @@ func (v View) ReadAt(p []byte, off int64) (int, error) {
 	if len(p) == 0 {
 		return 0, cmp.Or(v.refusal(nil), eof)
 	}
-	if err := v.access(context.Background(), func(r reading) error { return r.copy(p, off) }); err != nil {
+	if err := v.access(context.Background(), int64(len(p)), func(r reading) error { return r.copy(p, off) }); err != nil {
 		return 0, err
 	}
 	return len(p), eof

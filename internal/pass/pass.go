@@ -13,9 +13,9 @@ const PieceSize = 256 << 10
 // FetchSize is the number of bytes to read from a reader at a time, unless Pass.Fetch is set.
 const FetchSize = 32 << 20
 
-// smallPass is the number of bytes of mappings below which a pass uses them where they are: a page fault maps as much, and
+// Small is the number of bytes of mappings below which a pass uses them where they are: a page fault maps as much, and
 // opening the file would cost more than the fault.
-const smallPass = 64 << 10
+const Small = 64 << 10
 
 // mostOpen is the number of files that a pass keeps open.
 const mostOpen = 64
@@ -48,10 +48,8 @@ type Range struct {
 
 func (r *Range) end() int64 { return r.Offset + r.Size }
 
-// Close closes the files that the pass has opened.
+// Close closes the files that the pass has opened. The Pass may be used again.
 func (p *Pass) Close() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	for _, file := range p.files {
 		if file != nil {
 			file.Close()
@@ -99,7 +97,7 @@ func (p *Pass) Pieces(r Range, f func(b []byte) error) error {
 // Read fills dst with a valid range of the size of dst. It calls f, if that is not nil, with consecutive pieces of dst.
 func (p *Pass) Read(dst []byte, r Range, f func(b []byte) error) error {
 	r.Size = int64(len(dst))
-	if r.Size < smallPass && f == nil {
+	if r.Size < Small && f == nil {
 		_, err := r.File.ReadAtContext(p.context(), dst, r.Offset)
 		return err
 	}
@@ -133,7 +131,7 @@ func (p *Pass) each(r *Range, s *source, f func(at, n int64) error) error {
 			return err
 		}
 		at += n
-		if at < end && n >= smallPass {
+		if at < end && n >= Small {
 			runtime.Gosched() // short system calls keep the processor, and would delay timers
 		}
 	}

@@ -54,7 +54,7 @@ func (f *fake) ReadAtContext(_ context.Context, p []byte, off int64) (int, error
 }
 
 func (m *fakeMapping) IsUsed(off, size int64) bool {
-	for i := off / smallPass; i*smallPass < off+size; i++ {
+	for i := off / Small; i*Small < off+size; i++ {
 		if !m.used[i] {
 			return false
 		}
@@ -101,7 +101,7 @@ func newMapping(n int, used ...int) *fake {
 	for i := range f.data {
 		f.data[i] = byte(i) ^ byte(i>>8) ^ byte(i>>16)
 	}
-	f.mapping = &fakeMapping{fake: f, used: make([]bool, n/smallPass+1)}
+	f.mapping = &fakeMapping{fake: f, used: make([]bool, n/Small+1)}
 	for _, i := range used {
 		f.mapping.used[i] = true
 	}
@@ -138,7 +138,7 @@ func TestHowBytesAreRead(t *testing.T) {
 			[]string{"populate 262144 at 100", "populate 262144 at 262244", "populate 90112 at 524388"}},
 		{"used in part", all[1:], func(f *fake, p *Pass, r *Range) {},
 			[]string{"pread 262144 at 100", "pread 262144 at 262244", "pread 90112 at 524388"}},
-		{"small", nil, func(f *fake, p *Pass, r *Range) { r.Size = smallPass - 1 }, []string{"populate 65535 at 100"}},
+		{"small", nil, func(f *fake, p *Pass, r *Range) { r.Size = Small - 1 }, []string{"populate 65535 at 100"}},
 		{"used next", nil, func(f *fake, p *Pass, r *Range) { p.IsUse = true },
 			[]string{"use 614400 at 100", "populate 262144 at 100", "populate 262144 at 262244", "populate 90112 at 524388"}},
 		{"replaced", nil, func(f *fake, p *Pass, r *Range) { f.mapping.isLost = true },

@@ -64,7 +64,7 @@ func (p *Pass) isSmall(r *Range) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mapped += r.Size
-	return p.mapped < smallPass
+	return p.mapped < Small
 }
 
 // open returns the file of a mapping, which it opens at first, or nil if that is not possible. isOwn means that the caller
@@ -96,5 +96,5 @@ func IsInPlace(f File, off, size int64) bool {
 		return false
 	}
 	m := f.Mapping()
-	return m == nil || size < smallPass || m.IsUsed(off, size)
+	return m == nil || size < Small || m.IsUsed(off, size)
 }

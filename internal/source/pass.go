@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"sync/atomic"
 
+	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/pass"
 )
 
@@ -41,16 +42,8 @@ func (r *Region) Kind() pass.Kind {
 // used has a bit for each piece of PieceSize of a mapping: the program has used it in place, so that its pages are mapped.
 type used []atomic.Uint32
 
-// bit returns the word and the bit of a piece.
-func (u used) bit(piece int64) (word *atomic.Uint32, bit uint32) {
-	return &u[piece/32], 1 << (piece % 32)
-}
-
 // has reports whether the program has used a piece.
-func (u used) has(piece int64) bool {
-	word, bit := u.bit(piece)
-	return word.Load()&bit != 0
-}
+func (u used) has(piece uint64) bool { return u[piece/32].Load()>>(piece%32)&1 != 0 }
 
 // IsUsed implements pass.Mapping.
 func (r *Region) IsUsed(off, n int64) bool {
@@ -59,17 +52,30 @@ func (r *Region) IsUsed(off, n int64) bool {
 		return false
 	}
 	for i := off / PieceSize; i*PieceSize < off+n; i++ {
-		if !bits.has(i) {
+		if !bits.has(uint64(i)) {
 			return false
 		}
 	}
 	return true
 }
 
+// MarkMemory is MarkUsed for a part of the memory of the mapping. It is called for each slice that is returned.
+func (r *Region) MarkMemory(b []byte) {
+	off := uint64(memory.Address(b) - memory.Address(r.win))
+	bits := r.used.Load()
+	if bits != nil && len(b) > 0 {
+		last := off + uint64(len(b)) - 1
+		if off < uint64(r.size) && last < uint64(r.size) && bits.has(off/PieceSize) && bits.has(last/PieceSize) {
+			return
+		}
+	}
+	r.MarkUsed(int64(off), int64(len(b)))
+}
+
 // MarkUsed implements pass.Mapping.
 func (r *Region) MarkUsed(off, n int64) {
 	n = min(n, r.size-off)
-	if r.ra == nil || n <= 0 {
+	if r.ra == nil || off < 0 || n <= 0 {
 		return
 	}
 	bits := r.used.Load()
@@ -79,12 +85,8 @@ func (r *Region) MarkUsed(off, n int64) {
 		bits = r.used.Load()
 	}
 	first, last := off/PieceSize, (off+n-1)/PieceSize
-	if bits.has(first) && bits.has(last) {
-		return // as most often
-	}
 	for i := first; i <= last; i++ {
-		word, bit := bits.bit(i)
-		word.Or(bit)
+		(*bits)[i/32].Or(1 << (i % 32))
 	}
 }
 
@@ -95,8 +97,7 @@ func (r *Region) markEvicted(off, n int64) {
 		return
 	}
 	for i := (off + PieceSize - 1) / PieceSize; (i+1)*PieceSize <= off+n || off+n == r.size && i*PieceSize < r.size; i++ {
-		word, bit := bits.bit(i)
-		word.And(^bit)
+		(*bits)[i/32].And(^(uint32(1) << (i % 32)))
 	}
 }
 
