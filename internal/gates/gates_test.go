@@ -48,6 +48,7 @@ type planted struct {
 var programs = map[string]string{
 	"examples/":          "programs",
 	"internal/api/":      "sources of this module",
+	"internal/arrows/":   "sources of this module",
 	"internal/mutate/":   "sources of this module",
 	"internal/bench/":    "benchmarks",
 	"internal/floor/":    "benchmarks: what they are compared with",
