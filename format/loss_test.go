@@ -169,8 +169,8 @@ func TestManyLosses(t *testing.T) {
 	if n := len(itemsOf(err)); n != 1001 {
 		t.Errorf("%d losses", n)
 	}
-	want := "poor: invalid schema: unsupported: the format cannot hold 1001 things; that rule it out: dtype:bb (int8)" +
-		"; to accept or to remove: metadata:key0000 (no metadata (string)), metadata:key0001 (no metadata (string)), metadata:key0002 (no metadata (string)) and 997 more"
+	want := "poor: invalid schema: unsupported: the format cannot store tensor \"bb\" (int8)" +
+		"; it would drop metadata \"key0000\" (no metadata (string)), metadata \"key0001\" (no metadata (string)) and 998 more"
 	expect.Equal(t, want, err.Error())
 }
 

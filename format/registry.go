@@ -127,7 +127,7 @@ func ByExtension(path string) (Format, error) {
 	if err != nil {
 		return nil, &tensor.Error{Path: path, Field: "format", Offset: -1, Err: err}
 	}
-	return nil, unregistered(path, "the file name ends like that of none")
+	return nil, unregistered(path, "unknown file name extension")
 }
 
 func byExtension(path string) (registered, bool) {

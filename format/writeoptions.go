@@ -142,7 +142,7 @@ func checkFeatures(o *WriteOptions, d *driver.Description) error {
 	}
 	switch {
 	case o.Level != 0 && o.Compression == "":
-		return driver.OptionError(d.Name, "Level", "%d without a compression", o.Level)
+		return driver.OptionError(d.Name, "Level", "%d needs Compression", o.Level)
 	case o.Level < 0 || o.Level > 9:
 		return driver.OptionError(d.Name, "Level", "%d, not 1 to 9", o.Level)
 	case o.Align < 0 || o.Align&(o.Align-1) != 0:

@@ -22,7 +22,7 @@ func (d fileFormat) Losses(p *schema.Schema, o *driver.LayoutOptions, l *schema.
 		return wire.Refuse(formatName, "checksum", "%w: no form %d", format.ErrUnsupported, d.Checksum)
 	}
 	l.AllQuantization(p, "the format has no quantization parameters")
-	l.AnyGraph(p, "the format holds no graph")
+	l.AnyGraph(p, "the format has no graph")
 	if d.Snapshot {
 		l.AllMetadata(p, "the snapshot container holds no metadata")
 	} else {

@@ -105,7 +105,7 @@ func (b *graphBuilder) graph(g *schema.Graph) {
 	if g.Name != "" {
 		b.label("graph name")
 	}
-	b.losses.Initializers(b.p, "the format cannot hold it")
+	b.losses.Initializers(b.p, "MLE cannot store it")
 	b.ir.Inputs = b.values("inputs", g.Inputs)
 	for i := range g.Nodes {
 		b.ir.Nodes = append(b.ir.Nodes, b.node(i, &g.Nodes[i]))
@@ -114,7 +114,7 @@ func (b *graphBuilder) graph(g *schema.Graph) {
 }
 
 func (b *graphBuilder) label(what string) {
-	b.losses.Converted(schema.LossLabel, what, "the format cannot hold it")
+	b.losses.Converted(schema.LossLabel, what, "MLE cannot store it")
 }
 
 // values numbers the inputs or outputs of the graph.
@@ -163,7 +163,7 @@ func (b *graphBuilder) describe(id uint32, v *schema.ValueInfo) {
 		v.Dims != nil && len(v.Dims) == 0, // looks like an unknown shape
 		len(shape) > 0 && !shape.Equal(d.Shape),
 		slices.ContainsFunc(v.Dims, func(dim schema.Dim) bool { return dim.Size == dynamicDim }):
-		b.losses.Converted(schema.LossValue, v.Name, "the format cannot hold its dtype or shape, or an earlier description or its tensor has another one")
+		b.losses.Converted(schema.LossValue, v.Name, "MLE cannot store its dtype or shape, or they differ from those of its tensor or of an earlier description")
 	}
 }
 

@@ -139,7 +139,7 @@ func (f *parsed) sums() []driver.Sum {
 // checkDecryption decrypts the weights, which AES-256-GCM authenticates.
 func (f *parsed) checkDecryption(driver.Verification) error {
 	if f.needsKey() {
-		return fail("weights", f.h.Weights.Offset, format.ErrKey, "they are encrypted, and without the key their contents were not checked")
+		return fail("weights", f.h.Weights.Offset, format.ErrKey, "the weights are encrypted, and cannot be checked without the key")
 	}
 	_, err := f.stored(0, f.h.plainSize())
 	return err

@@ -2,7 +2,6 @@ package mobi
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -84,7 +83,7 @@ func (d *document) describe(ops []Operator, keepNames bool) (_ []Operator, refus
 		i := index[id]
 		t := &d.Tensors[i]
 		if !named[i] {
-			d.losses.Renamed(d.Schema, i, fmt.Sprintf("MOBI names tensors by ids, decimal numbers up to %d", uint32(math.MaxUint32)))
+			d.losses.Renamed(d.Schema, i, "MOBI numbers its tensors")
 		}
 		if q := known[id]; q == nil || t.Quant == nil {
 			d.quantLoss(i, t, consumed[i])

@@ -73,7 +73,7 @@ func TestInfo(t *testing.T) {
 				t.Errorf("status %d, want %d", got, c.status)
 			}
 			expect.Equal(t, c.stdout, stdout.String())
-			if !strings.Contains(stderr.String(), c.stderr) || strings.Count(stderr.String(), "\n") != min(1, c.status) {
+			if !strings.Contains(stderr.String(), c.stderr) || strings.Count(stderr.String(), "\n") != min(1, c.status)+strings.Count(stderr.String(), "usage:") {
 				t.Errorf("stderr %q", stderr.String())
 			}
 		})

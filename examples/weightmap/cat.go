@@ -20,22 +20,22 @@ import (
 var catCommand = &command{cli.Tool{
 	Name: "weightmap cat", Args: "[-slice R] [-as npy|raw|csv|text] [-o OUT] [-trust PUB.pem] [-key HEX] FILE TENSOR",
 	About: "Write a tensor, or a slice of it, to standard output.",
-	Details: "A slice has a range for each axis: 0:2 takes two elements, : all, and 3 one and drops the axis;\n" +
-		"-1 counts from the end. Axes without a range are taken whole.\n" +
-		"  text  numbers, a line for each index but the last, an empty line between matrices; the default\n" +
+	Details: "A slice has a range for each axis: 0:2 takes two elements, : takes all, and 3 takes one and drops the\n" +
+		"axis; -1 is the last element. Missing ranges take all.\n" +
+		"  text  a row of numbers on each line, an empty line between matrices; the default\n" +
 		"  csv   the same with commas and without empty lines\n" +
 		"  npy   a NumPy file\n" +
-		"  raw   the little-endian bytes as they are\n" +
-		"Quantized tensors are written as their stored integers. Types that NumPy lacks, and GGUF's blocks,\n" +
-		"are decoded to float32, except in raw. FILE may be - for standard input.\n",
+		"  raw   the stored little-endian bytes\n" +
+		"Quantized tensors are written as the stored integers. Types that NumPy lacks and GGUF blocks are\n" +
+		"decoded to float32, except with raw. FILE may be - for standard input.\n",
 	Example: "weightmap cat -slice 0:2,:,3 -as csv model.mag fc.weight",
 }, cat}
 
 // cat writes a tensor.
 func cat(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) error {
 	f := c.Flags()
-	slice := f.String("slice", "", "the part to write: a range `R` for each axis, as in 0:2,:,3")
-	as := f.String("as", "text", "`FORM` of the output: npy, raw, csv or text")
+	slice := f.String("slice", "", "write only the ranges `R`, one for each axis, such as 0:2,:,3")
+	as := f.String("as", "text", "output `FORM`: text, csv, npy or raw")
 	o := c.OutputFlag(f)
 	given := trustFlags(c, f)
 	given.partFlag(f)
@@ -45,7 +45,7 @@ func cat(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) e
 	forms := map[string]func(*content, io.Writer) error{"npy": (*content).npy, "raw": (*content).raw, "csv": (*content).csv, "text": (*content).text}
 	write, known := forms[*as]
 	if !known {
-		return c.Usagef("unknown form %q", *as)
+		return c.Usagef("-as takes text, csv, npy or raw, not %q", *as)
 	}
 	if f.NArg() != 2 {
 		return c.Usagef("cat takes one FILE and one TENSOR")
@@ -65,6 +65,9 @@ func cat(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) e
 	}
 	opened, err := given.open(f.Arg(0), reading)
 	if err != nil {
+		if !exists(f.Arg(0)) && exists(f.Arg(1)) {
+			err = cli.Advised(err, tryLine("cat", split(f, args).swapped()))
+		}
 		return err
 	}
 	defer opened.Close()
@@ -156,7 +159,7 @@ func (c *content) elements() iter.Seq2[[]byte, error] {
 		info := c.v.Info()
 		switch {
 		case !decodable(&info):
-			yield(nil, fmt.Errorf("tensor %q: %w: elements of %s cannot be read as numbers, -as raw writes the bytes", info.Name, format.ErrUnsupported, info.TypeName()))
+			yield(nil, fmt.Errorf("tensor %q: %w: elements of type %s cannot be decoded; -as raw writes the bytes", info.Name, format.ErrUnsupported, info.TypeName()))
 			return
 		case info.Encoding != nil && c.sliced:
 			yield(nil, fmt.Errorf("tensor %q: %w: blocks of %s cannot be sliced", info.Name, format.ErrUnsupported, info.TypeName()))

@@ -84,7 +84,7 @@ func TestCatListed(t *testing.T) {
 	path = writeListed(t, "Q9", 2, []byte{0x21})
 	prints(t, "\x21", "cat", "-as", "raw", path, "w")
 	_, errs := tool(t, 1, "cat", "-as", "npy", path, "w")
-	contains(t, errs, `tensor "w": unsupported: elements of Q9 cannot be read as numbers, -as raw writes the bytes`)
+	contains(t, errs, `tensor "w": unsupported: elements of type Q9 cannot be decoded; -as raw writes the bytes`)
 }
 
 // TestCatHalfBytes: the last byte of elements of a few bits may be partly used.

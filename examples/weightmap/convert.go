@@ -10,6 +10,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -62,33 +63,49 @@ func (l *list) Set(s string) error {
 }
 
 func (o *convertFlags) define(c *cli.Tool, f *flag.FlagSet) {
-	f.StringVar(&o.out, "o", "", "write to `OUT`, which is then not an argument")
-	f.StringVar(&o.to, "to", "", "the target's `FORMAT`: "+strings.Join(format.Writable(), ", "))
-	f.BoolVar(&o.keep, "n", false, "do not replace an OUT that exists")
-	f.BoolVar(&o.dryRun, "dry-run", false, "say what would be written, and write nothing")
-	f.BoolVar(&o.lossy, "lossy", false, "leave out what the target cannot hold")
-	f.BoolVar(&o.join, "join", false, "join weights with scales in other tensors, to float32 or the type of -dtype or -quantize")
+	f.StringVar(&o.out, "o", "", "write to `OUT` instead of the last argument")
+	f.StringVar(&o.to, "to", "", "`FORMAT` of OUT: "+strings.Join(format.Writable(), ", "))
+	f.BoolVar(&o.keep, "n", false, "do not replace an existing OUT")
+	f.BoolVar(&o.dryRun, "dry-run", false, "print what would be written, and write nothing")
+	f.BoolVar(&o.lossy, "lossy", false, "leave out what the target cannot store")
+	f.BoolVar(&o.join, "join", false, "combine weights with the scales in other tensors, to float32 or to -dtype or -quantize")
 	f.StringVar(&o.dtype, "dtype", "", "convert floating-point and quantized tensors to `D`: "+choices(floatTypes))
-	f.StringVar(&o.quantize, "quantize", "", "quantize floating-point tensors to `Q`, except vectors, biases and constants of normalizations; see above")
-	f.Var(&o.quantizeOnly, "quantize-only", "quantize only tensors whose names match `GLOB`, also vectors and biases; may be repeated")
+	f.StringVar(&o.quantize, "quantize", "", "quantize floating-point tensors to `Q` except vectors, biases and normalization constants; see above")
+	f.Var(&o.quantizeOnly, "quantize-only", "quantize only tensors whose names match `GLOB`, including vectors and biases; may be repeated")
 	f.Var(&o.quantizeExcept, "quantize-except", "do not quantize tensors whose names match `GLOB`; may be repeated")
-	f.BoolVar(&o.perChannel, "per-channel", true, "quantize with one scale for each output channel; -per-channel=false takes one for each tensor")
-	f.Var(&o.only, "only", "take only tensors whose names match `GLOB` (* is any text, ? any character); may be repeated")
+	f.BoolVar(&o.perChannel, "per-channel", true, "one scale for each output channel; -per-channel=false for one scale for each tensor")
+	f.Var(&o.only, "only", "convert only tensors whose names match `GLOB` (* is any text, ? any character); may be repeated")
 	f.Var(&o.skip, "skip", "leave out tensors whose names match `GLOB`; may be repeated")
-	f.Var(&o.rename, "rename", "rename tensors by `FROM=TO`: each * of TO is the text that a * of FROM matched; the first match applies")
-	f.StringVar(&o.compress, "compress", "", "compress with a `METHOD` of the target: "+strings.Join(compressions, ", "))
+	f.Var(&o.rename, "rename", "rename tensors that match `FROM` in FROM=TO; each * in TO stands for the text that a * in FROM matched")
+	f.StringVar(&o.compress, "compress", "", "compress with `METHOD`: "+strings.Join(compressions, ", "))
 	f.IntVar(&o.level, "level", 0, "compression level `N`, from 1 (fast) to 9 (small)")
 	o.sign = c.KeyOption(f, "sign", "sign with the private key in `KEY.pem` (mle: Ed25519; wia: RSA, ECDSA)")
 	o.encrypt = c.KeyOption(f, "encrypt", "encrypt with the key `HEX` of 64 digits, or in @FILE (mle, wia)")
-	f.Int64Var(&o.align, "align", 0, "begin the data of tensors at multiples of `N` bytes")
+	f.Int64Var(&o.align, "align", 0, "align the data of tensors to `N` bytes")
 	f.Int64Var(&o.external, "external-from", 0, "store tensors of at least `N` bytes in a separate file (wia, onnx)")
 	if o.maxShard = o.usualShard; !o.whole {
 		f.Var(&o.maxShard, "max-shard", "write several files with tensors of at most `SIZE` each, such as 5GB (safetensors, gguf)")
 	}
-	f.BoolVar(&o.extended, "extended", false, "allow dtypes that other readers of the format may not know (mag)")
-	f.BoolVar(&o.verify, "verify", false, "open the target and compare every tensor")
+	f.BoolVar(&o.extended, "extended", false, "allow dtypes that other MAG readers may not know")
+	f.BoolVar(&o.verify, "verify", false, "read OUT again and compare every tensor")
 	o.access = trustFlags(c, f)
 	o.access.partFlag(f)
+}
+
+// checkNames validates names of types and methods, and replaces them by the usual ones.
+func (o *convertFlags) checkNames(c *cli.Tool) error {
+	if o.compress != "" && !slices.Contains(compressions, o.compress) {
+		return c.Usagef("-compress takes %s, not %q", strings.Join(compressions, ", "), o.compress)
+	}
+	if o.quantize != "" {
+		kind := kindNamed(o.quantize)
+		if kind == "" {
+			return c.Usagef("-quantize takes %s, not %q", strings.Join(kinds, ", "), o.quantize)
+		}
+		o.quantize = kind
+	}
+	o.to = strings.ToLower(o.to)
+	return nil
 }
 
 // options validates the options.
@@ -97,21 +114,11 @@ func (o *convertFlags) options(ctx context.Context, c *cli.Tool) (*convert.Optio
 		return nil, c.Usagef("-dtype and -quantize exclude each other")
 	}
 	if o.quantize == "" && (!o.perChannel || len(o.quantizeOnly)+len(o.quantizeExcept) > 0) {
-		return nil, c.Usagef("-per-channel, -quantize-only and -quantize-except go with -quantize")
-	}
-	if o.compress != "" && !slices.Contains(compressions, o.compress) {
-		return nil, c.Usagef("-compress takes %s, not %q", strings.Join(compressions, ", "), o.compress)
+		return nil, c.Usagef("-per-channel, -quantize-only and -quantize-except need -quantize")
 	}
 	d, err := namedDType(c, "dtype", o.dtype, floatTypes)
 	if err != nil {
 		return nil, err
-	}
-	if o.quantize != "" {
-		kind := kindNamed(o.quantize)
-		if kind == "" {
-			return nil, c.Usagef("-quantize takes %s, not %q", strings.Join(kinds, ", "), o.quantize)
-		}
-		o.quantize = kind
 	}
 	to := &format.WriteOptions{
 		MaxShard:     int64(o.maxShard),
@@ -187,12 +194,19 @@ func convertWith(ctx context.Context, c *cli.Tool, given *convertFlags, args []s
 	if err := c.Parse(f, args, out); err != nil {
 		return err
 	}
+	err = given.checkNames(c)
+	if err != nil {
+		return err
+	}
 	in, target, rest, err := c.InOut(f, given.out)
 	if err != nil {
 		return err
 	}
 	if len(rest) > 0 {
-		return c.Usagef("%s takes IN and OUT", strings.TrimPrefix(c.Name, "weightmap "))
+		if given.out != "" {
+			return c.Usagef("-o replaces OUT: name only IN besides")
+		}
+		return c.Usagef("%s takes IN and OUT, not %d files", strings.TrimPrefix(c.Name, "weightmap "), f.NArg())
 	}
 	line := split(f, args)
 	if target == standardOutput {
@@ -230,7 +244,7 @@ func convertWith(ctx context.Context, c *cli.Tool, given *convertFlags, args []s
 	}
 	if given.whole && source.part != "" && source.checkTarget(target) == nil {
 		line.files[0] = source.path
-		return cli.Advised(fmt.Errorf("%s: it is only part %d of %d", shownName(in), source.is.Index, source.is.Count), tryLine("merge", line))
+		return cli.Advised(fmt.Errorf("%s is only part %d of %d", shownName(in), source.is.Index, source.is.Count), tryLine("merge", line))
 	}
 	source.complain(c, errs)
 	progress := cli.NewProgress(errs, "converting")
@@ -245,10 +259,10 @@ func convertWith(ctx context.Context, c *cli.Tool, given *convertFlags, args []s
 	}
 	for _, l := range report.Losses {
 		if l.Kind == schema.LossConversion {
-			c.Complain(fmt.Errorf("accepted: %s: %s", l.Name, l.Why), errs)
+			c.Complain(fmt.Errorf("changed %s: %s", l.Part(), l.Why), errs)
 			continue
 		}
-		c.Complain(fmt.Errorf("accepted: %s is lost: %s", l.Item(), l.Why), errs)
+		c.Complain(fmt.Errorf("lost %s: %s", l.Part(), l.Why), errs)
 	}
 	for _, p := range report.Packed {
 		c.Complain(errors.New(packedAsIs(p)), errs)
@@ -275,11 +289,11 @@ func convertWith(ctx context.Context, c *cli.Tool, given *convertFlags, args []s
 func (o *convertFlags) checkStandardOutput(c *cli.Tool, out io.Writer) error {
 	switch {
 	case o.to == "":
-		return c.Usagef("OUT is standard output: -to names the format, one of %s", strings.Join(format.Writable(), ", "))
+		return c.Usagef("writing to standard output needs -to FORMAT: %s", strings.Join(format.Writable(), ", "))
 	case o.verify:
-		return c.Usagef("-verify reads the target again, which standard output does not allow")
+		return c.Usagef("-verify cannot read standard output again")
 	case o.maxShard > 0:
-		return c.Usagef("OUT is standard output, which takes one file: write shards to a file")
+		return c.Usagef("shards cannot go to standard output: name a file")
 	}
 	return cli.CheckBinary(standardOutput, out, "a model")
 }
@@ -291,7 +305,7 @@ func (o *convertFlags) checkKept(target string) error {
 	}
 	for _, path := range []string{target, target + shards.IndexEnding} {
 		if exists(path) {
-			return fmt.Errorf("%s exists, and -n does not replace it", path)
+			return fmt.Errorf("%s exists, and -n is set", path)
 		}
 	}
 	return nil
@@ -305,7 +319,7 @@ func planned(path string, r *convert.Report, tensors int, out io.Writer) error {
 	case path == standardOutput:
 		name = "standard output"
 	case exists(path):
-		replaced = ", and replace what is there"
+		replaced = ", replacing the existing one"
 	}
 	line := fmt.Sprintf("%s: would be written (%s, %s)%s", name, r.Format, cli.Count(tensors, "tensor"), replaced)
 	_, err := fmt.Fprintln(out, cli.Printable(line))
@@ -314,14 +328,14 @@ func planned(path string, r *convert.Report, tensors int, out io.Writer) error {
 
 // packedAsIs describes packed weights that were copied as they are.
 func packedAsIs(p quant.Packed) string {
-	these, rest, join := fmt.Sprintf("these %d tensors are packed %s weights: ", len(p.Weights), p.Scheme), "they are copied as they are", "-join decodes them"
+	text := fmt.Sprintf("copied %d packed %s weights unchanged", len(p.Weights), p.Scheme)
 	if len(p.Weights) == 1 {
-		these, rest, join = fmt.Sprintf("one tensor is a packed %s weight: ", p.Scheme), "it is copied as it is", "-join decodes it"
+		text = fmt.Sprintf("copied 1 packed %s weight unchanged", p.Scheme)
 	}
 	if p.Joins {
-		return these + join
+		text += "; -join decodes packed weights"
 	}
-	return these + rest
+	return text
 }
 
 // checkTarget returns an error for an unsuitable file name, or options that the format does not
@@ -330,6 +344,10 @@ func (o *convertFlags) checkTarget(c *cli.Tool, target string) error {
 	o.path = target
 	if err := known(c, o.to, target); err != nil {
 		return err
+	}
+	dir := filepath.Dir(filepath.Clean(target))
+	if target != standardOutput && !exists(dir) {
+		return fmt.Errorf("%s: no such directory", dir)
 	}
 	if o.secrets != nil && o.sign.Given() {
 		if err := checkSigner(o.target(target), o.secrets.signer); err != nil {
@@ -352,7 +370,7 @@ func (o *convertFlags) convert(ctx context.Context, c *cli.Tool, m *format.Model
 		return nil, hint(fmt.Errorf("%s: %w: the model is encrypted", in, format.ErrKey), opts.Read.Key)
 	}
 	if _, count := m.Part(); count > 0 && !o.access.part {
-		return nil, partError{fmt.Errorf("%s: it is only a part of a model", in)} // while searching for advice
+		return nil, partError{fmt.Errorf("%s is only a part of a model", in)} // while searching for advice
 	}
 	if err := o.checkPatterns(in, named(m), opts.Keep); err != nil {
 		return nil, err
@@ -389,12 +407,12 @@ func (o *convertFlags) refuse(c *cli.Tool, err error, errs io.Writer) error {
 	}
 	for _, l := range refused.Losses {
 		if l.Acceptable {
-			c.Complain(fmt.Errorf("%s would be lost: %s", l.Item(), l.Why), errs)
+			c.Complain(fmt.Errorf("%s would be lost: %s", l.Part(), l.Why), errs)
 		} else {
-			c.Complain(fmt.Errorf("%s cannot be written: %s", l.Item(), l.Why), errs)
+			c.Complain(fmt.Errorf("%s cannot be stored: %s", l.Part(), l.Why), errs)
 		}
 	}
-	c.Complain(fmt.Errorf("nothing is written: %s has no place for %s", refused.Format, cli.Count(len(refused.Losses), "thing")), errs)
+	c.Complain(fmt.Errorf("nothing written: %s cannot store %s", refused.Format, cli.Count(len(refused.Losses), "item")), errs)
 	o.refused = err
 	return cli.ErrReported
 }
@@ -417,20 +435,31 @@ func converted(path string, r *convert.Report, dropped string, out io.Writer) er
 		worst := slices.MinFunc(r.Quantized, func(a, b convert.Stats) int { return cmp.Compare(a.SNR, b.SNR) })
 		line += ", " + cli.Count(len(r.Quantized), "tensor") + " quantized"
 		if !math.IsInf(worst.SNR, 1) {
-			line += fmt.Sprintf(", the worst is %q: %.1f dB, off by at most %.3g", worst.Name, worst.SNR, worst.MaxAbs)
+			line += fmt.Sprintf(", worst %q (SNR %.1f dB, max error %.3g)", worst.Name, worst.SNR, worst.MaxAbs)
 		}
 	}
 	if len(r.Stayed) > 0 {
-		line += ", " + cli.Count(len(r.Stayed), "tensor") + " as before"
+		line += ", " + cli.Count(len(r.Stayed), "tensor") + " unchanged"
 	}
 	if len(r.Kept) > 0 {
-		line += ", " + cli.Count(len(r.Kept), "thing") + " kept aside for converting back: " + r.Kept[0].Item()
-		if len(r.Kept) > 1 {
-			line += " ..."
-		}
+		line += ", " + keptItems(r.Kept) + " stored for converting back"
 	}
 	_, err := fmt.Fprintln(out, cli.Printable(line+")"+dropped))
 	return err
+}
+
+// keptItems counts what the target stores in another place: "2 names".
+func keptItems(kept []schema.Loss) string {
+	kind := string(kept[0].Kind)
+	for _, l := range kept {
+		if string(l.Kind) != kind {
+			kind = "item"
+		}
+	}
+	if kind == string(schema.LossQuantization) {
+		kind = "quantization parameter"
+	}
+	return cli.Count(len(kept), kind)
 }
 
 // endingError is returned for an unsuitable file name.
@@ -442,19 +471,36 @@ func (endingError) Is(target error) bool { return target == errEnding }
 
 var errEnding = errors.New("ending")
 
+// unwritableError is returned for a format that can only be read.
+type unwritableError string
+
+func (e unwritableError) Error() string {
+	return fmt.Sprintf("%s files can be read but not written", string(e))
+}
+
+func isDirectory(path string) bool {
+	st, err := os.Stat(path)
+	return err == nil && st.IsDir()
+}
+
 // known returns an error if the target's format is unknown.
 func known(c *cli.Tool, to, path string) error {
+	if to == "" && formatOf(path) == "" && isDirectory(path) {
+		return cli.BadArgument(fmt.Errorf("%s is a directory: name a file in it", path))
+	}
 	if to != "" {
 		if !slices.Contains(format.Names(), to) {
-			return c.Usagef("-to takes %s, not %q%s", strings.Join(format.Names(), ", "), to, cli.DidYouMean(to, "", format.Names()))
+			return c.Usagef("-to takes %s, not %q%s", strings.Join(format.Writable(), ", "), to, cli.DidYouMean(to, "", format.Writable()))
 		}
 		return nil
 	}
 	switch ending := formatOf(path); {
 	case ending == "":
-		return cli.BadArgument(endingError(fmt.Sprintf("the ending of %q is that of no format: -to names one of %s", path, strings.Join(format.Writable(), ", "))))
+		return cli.BadArgument(endingError(fmt.Sprintf("cannot tell the format from %q: use -to FORMAT (%s)", path, strings.Join(format.Writable(), ", "))))
+	case !slices.Contains(format.Writable(), ending):
+		return cli.BadArgument(unwritableError(ending))
 	case ending != "tsr" && os.IsPathSeparator(path[len(path)-1]):
-		return c.Usagef("%s is a directory, and a model in %s is a file", path, ending)
+		return c.Usagef("%s is a directory, but a %s model is a file", path, ending)
 	}
 	return nil
 }

@@ -33,7 +33,7 @@ func TestSplitAndMerge(t *testing.T) {
 	_, errs := tool(t, 1, "merge", "o-00002-of-00002.gguf", "back.gguf")
 	contains(t, errs, "try: weightmap merge o-00001-of-00002.gguf back.gguf")
 	_, errs = tool(t, 1, "merge", "o-00001-of-00002.safetensors", "back.safetensors")
-	contains(t, errs, "it is only part 1 of 2", "try: weightmap merge o.safetensors.index.json back.safetensors")
+	contains(t, errs, "is only part 1 of 2", "try: weightmap merge o.safetensors.index.json back.safetensors")
 	tool(t, 0, "split", "m.safetensors", "whole.safetensors")
 	if _, err := os.Stat("whole.safetensors"); err != nil {
 		t.Error(err)

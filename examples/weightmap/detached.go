@@ -62,7 +62,7 @@ func exists(path string) bool {
 func (d *detached) sign(ctx context.Context, c *cli.Tool, root string, with *cli.KeyOption, out, errs io.Writer) error {
 	if d.signature != standardInput && exists(d.signature) {
 		if _, err := signing.Read(d.signature); err != nil {
-			return fmt.Errorf("is not a signature, and is not replaced: %w", err)
+			return fmt.Errorf("not replaced, because it is not a signature: %w", err)
 		}
 	}
 	key, err := with.Private(ctx)
@@ -77,7 +77,7 @@ func (d *detached) sign(ctx context.Context, c *cli.Tool, root string, with *cli
 	}
 	b, err := signing.Sign(ctx, root, signing.Signer{Key: key}, o)
 	if errors.Is(err, format.ErrKey) {
-		err = fmt.Errorf("%w; try: weightmap keygen -type ecdsa key.pem pub.pem", err)
+		err = cli.Advised(err, "try: weightmap keygen -type ecdsa key.pem pub.pem")
 	}
 	if err != nil {
 		return err

@@ -18,20 +18,20 @@ var diffCommand = &command{cli.Tool{
 	Name: "weightmap diff", Args: "[-json] [-tolerance T] [-digest] [-key HEX] A B",
 	About: "Compare two models of any formats: tensors, metadata and graph.",
 	Details: "Tensors are equal if their names, shapes, dtypes, quantization and values are; NaN equals NaN, and\n" +
-		"-0 equals 0. For the others, the table shows how many values differ, the largest and the mean\n" +
-		"absolute difference, and the cosine similarity of the finite values. Quantized elements are\n" +
-		"compared as the real numbers they represent, also if DequantizeLinear nodes or scales beside weights say\n" +
-		"which. How a file stores a tensor does not matter.\n" +
-		"Exit status: 0 equal, 1 different or a bad file.\n",
+		"-0 equals 0. For other tensors, the table shows how many values differ, the largest and the mean\n" +
+		"absolute difference, and the cosine similarity of the finite values. Quantized elements are compared\n" +
+		"as the real numbers they represent, including those of DequantizeLinear nodes and of scales in other\n" +
+		"tensors. How a file stores a tensor does not matter.\n" +
+		"Exit status: 0 equal, 1 different or an invalid file.\n",
 	Example: "weightmap diff -tolerance 1e-6 old.mag new.safetensors",
 }, diff}
 
 // diff prints what differs.
 func diff(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) error {
 	f := c.Flags()
-	tolerance := f.Float64("tolerance", 0, "treat values as equal whose difference is at most `T`")
-	digests := f.Bool("digest", false, "show the digests of all tensors, which are the same for equal tensors in any format")
-	asJSON := f.Bool("json", false, "print one JSON object; stable for scripts")
+	tolerance := f.Float64("tolerance", 0, "treat values as equal if they differ by at most `T`")
+	digests := f.Bool("digest", false, "show digests of all tensors, which do not depend on the format")
+	asJSON := f.Bool("json", false, "print a JSON object, stable for scripts")
 	given := accessFlags(c, f)
 	given.partFlag(f)
 	if err := c.Parse(f, args, out); err != nil {
@@ -41,7 +41,7 @@ func diff(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) 
 		return c.Usagef("diff takes two files, A and B")
 	}
 	if !(*tolerance >= 0) {
-		return c.Usagef("-tolerance takes a number that is not negative")
+		return c.Usagef("-tolerance takes a number of at least 0")
 	}
 	o, err := given.options(ctx)
 	if err != nil {
@@ -297,7 +297,7 @@ func (d *difference) write(out io.Writer, width int) error {
 	}
 	d.metadata.write(p, "metadata")
 	d.graph.write(p, "graph")
-	d.native.write(p, "what only the format has")
+	d.native.write(p, "format-specific content")
 	fmt.Fprintln(out)
 	p.line("%s", d.summary())
 	return nil
@@ -359,7 +359,7 @@ func (d *difference) summary() string {
 		parts = append(parts, "the graph differs")
 	}
 	if !d.native.empty() {
-		parts = append(parts, "what only the format has differs")
+		parts = append(parts, "the format-specific content differs")
 	}
 	if len(parts) == 0 {
 		parts = append(parts, "equal: "+cli.Count(d.a.m.Len(), "tensor")+", metadata and graph")
@@ -368,7 +368,7 @@ func (d *difference) summary() string {
 		parts = append(parts, "the digests are equal")
 	}
 	if d.bits > 0 {
-		how := "in other bits"
+		how := "in value, not in bits"
 		if d.tolerance > 0 {
 			how = "within the tolerance"
 		}

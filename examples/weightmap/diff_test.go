@@ -65,7 +65,7 @@ func TestDiffTensors(t *testing.T) {
 		{"equal", []sample{floats("w", 1, 2), floats("v", 3)}, []sample{floats("v", 3), floats("w", 1, 2)}, nil, 0,
 			"\nequal: 2 tensors, metadata and graph\n"},
 		{"equal values", []sample{floats("w", 0, nan, inf)}, []sample{floats("w", zero, oddNaN, inf)}, nil, 0,
-			"\nequal: 1 tensor, metadata and graph; 1 tensor equal in other bits\n"},
+			"\nequal: 1 tensor, metadata and graph; 1 tensor equal in value, not in bits\n"},
 		{"within the tolerance", []sample{floats("w", 1, 2)}, []sample{floats("w", 1.5, 2)}, []string{"-tolerance", "0.5"}, 0,
 			"\nequal: 1 tensor, metadata and graph; 1 tensor equal within the tolerance\n"},
 		{"NaN on one side is no tolerance's", []sample{floats("w", nan, 1, nan)}, []sample{floats("w", 1, nan, nan)}, []string{"-tolerance", "inf"}, 1, `
@@ -129,7 +129,7 @@ func TestDiffTypes(t *testing.T) {
 	out, _ = tool(t, 1, "diff", blocks(one, 2), blocks(one, 3))
 	contains(t, out, "\nw     data     Q8_0[32]  Q8_0[32]  1 of 32    1  0.03125  1.000000\n")
 	out, _ = tool(t, 0, "diff", blocks(one, 2), blocks(half, 4))
-	contains(t, out, "\nequal: 1 tensor, metadata and graph; 1 tensor equal in other bits\n")
+	contains(t, out, "\nequal: 1 tensor, metadata and graph; 1 tensor equal in value, not in bits\n")
 	out, _ = tool(t, 1, "diff", blocks(one, 2), save(t, "b.gguf", schema.Schema{}, floats("w", make([]float32, 32)...)))
 	contains(t, out, "\nw     dtype, data  Q8_0[32]  float32[32]  1 of 32    2  0.0625  0.000000\n")
 

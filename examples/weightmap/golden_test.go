@@ -21,7 +21,7 @@ import (
 )
 
 // TestEveryCommand: each explains itself on standard output, with an example of its own,
-// and a wrong option is one line on standard error.
+// and a wrong option is one line on standard error, before the usage.
 func TestEveryCommand(t *testing.T) {
 	for _, c := range commands {
 		name := strings.TrimPrefix(c.Name, "weightmap ")
@@ -44,7 +44,7 @@ func TestEveryCommand(t *testing.T) {
 			}
 			for _, args := range wrong {
 				out, errs := tool(t, 2, append([]string{name}, args...)...)
-				if out != "" || strings.Count(errs, "\n") != 1 || !strings.HasSuffix(errs, strings.TrimSpace("; usage: "+c.Name+" "+c.Args)+"\n") {
+				if out != "" || strings.Count(errs, "\n") != 2 || !strings.HasSuffix(errs, "\n"+strings.TrimSpace("usage: "+c.Name+" "+c.Args)+"\n") {
 					t.Errorf("%q: %q, %q", args, out, errs)
 				}
 			}

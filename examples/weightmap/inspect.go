@@ -20,12 +20,12 @@ import (
 func inspect(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) error {
 	f := c.Flags()
 	o := &inspection{c: c, errs: errs}
-	f.BoolVar(&o.json, "json", false, "print one JSON object for each file, a line each if there are several; stable for scripts")
-	f.BoolVar(&o.noArrays, "no-arrays", false, "with -json: print only type and length of arrays in the metadata, such as a vocabulary")
+	f.BoolVar(&o.json, "json", false, "print a JSON object for each file, stable for scripts")
+	f.BoolVar(&o.noArrays, "no-arrays", false, "with -json: print only the type and length of arrays in the metadata")
 	f.BoolVar(&o.sums, "sha256", false, "with -json: add the SHA-256 of each tensor's decoded bytes")
-	f.BoolVar(&o.digest, "digest", false, "read the data: show the digest of all tensors, which is the same in every format")
-	f.BoolVar(&o.html, "html", false, "write a page for a browser that works offline: sizes, types, graph, values, searchable table")
-	f.BoolVar(&o.stats, "stats", false, "read the data: show minimum, maximum and mean of the finite values, and count zeros, NaN and infinities")
+	f.BoolVar(&o.digest, "digest", false, "show a digest of all tensors, which does not depend on the format; reads the data")
+	f.BoolVar(&o.html, "html", false, "write an HTML page, which works offline: sizes, types, graph, values, searchable table")
+	f.BoolVar(&o.stats, "stats", false, "show minimum, maximum and mean of finite values, and count zeros, NaN and infinities; reads the data")
 	f.Var(&o.filter, "filter", "show only tensors whose names match `GLOB` (* is any text, ? any character); may be repeated")
 	output := c.OutputFlag(f)
 	given := trustFlags(c, f)
@@ -37,13 +37,13 @@ func inspect(ctx context.Context, c *cli.Tool, args []string, out, errs io.Write
 		return c.Usagef("inspect needs at least one FILE")
 	}
 	if o.sums && !o.json {
-		return c.Usagef("-sha256 goes with -json")
+		return c.Usagef("-sha256 needs -json")
 	}
 	if o.noArrays && !o.json {
-		return c.Usagef("-no-arrays goes with -json")
+		return c.Usagef("-no-arrays needs -json")
 	}
 	if o.html && (o.json || o.stats || o.digest || f.NArg() > 1) {
-		return c.Usagef("-html takes one FILE, and neither -json nor -stats nor -digest")
+		return c.Usagef("-html takes one FILE and no -json, -stats or -digest")
 	}
 	for _, glob := range o.filter {
 		o.globs = append(o.globs, globOf(glob))

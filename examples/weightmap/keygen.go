@@ -8,8 +8,10 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 
 	"github.com/weightmap/weightmap/examples/internal/cli"
@@ -20,8 +22,8 @@ var keygenCommand = &command{cli.Tool{
 	Name: "weightmap keygen", Args: "[-type ed25519|ecdsa|rsa] KEY.pem PUB.pem",
 	About: "Make a key pair for signing.",
 	Details: "MLE files are signed with Ed25519, WIA files with ECDSA on P-256 or RSA of 3072 bits, and models of any\n" +
-		"format (sign -signature) with ECDSA. KEY.pem (PKCS #8) is not encrypted, and only its owner can read\n" +
-		"it; PUB.pem (PKIX) is for \"verify -trust\". Existing files are never replaced.\n",
+		"format (sign -signature) with ECDSA. KEY.pem (PKCS #8) is not encrypted, and only you can read it;\n" +
+		"PUB.pem (PKIX) is for \"verify -trust\". keygen never replaces a file.\n",
 	Example: "weightmap keygen -type ecdsa key.pem pub.pem",
 }, keygen}
 
@@ -41,7 +43,7 @@ var generators = map[string]func() (crypto.Signer, error){
 // keygen writes two new files, or none.
 func keygen(_ context.Context, c *cli.Tool, args []string, out, _ io.Writer) error {
 	f := c.Flags()
-	kind := f.String("type", "ed25519", "`KIND` of key: ed25519 for MLE, ecdsa or rsa for WIA, ecdsa for sign -signature")
+	kind := f.String("type", "ed25519", "`KIND` of key: ed25519 (MLE), ecdsa (WIA, sign -signature) or rsa (WIA)")
 	if err := c.Parse(f, args, out); err != nil {
 		return err
 	}
@@ -55,7 +57,7 @@ func keygen(_ context.Context, c *cli.Tool, args []string, out, _ io.Writer) err
 	}
 	generate, known := generators[*kind]
 	if !known {
-		return c.Usagef("unknown type %q", *kind)
+		return c.Usagef("-type takes ed25519, ecdsa or rsa, not %q", *kind)
 	}
 	key, err := generate()
 	if err != nil {
@@ -83,6 +85,9 @@ func keygen(_ context.Context, c *cli.Tool, args []string, out, _ io.Writer) err
 // writeNew creates a file, which must not exist, and removes it after an error.
 func writeNew(path string, content []byte, mode os.FileMode) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%s exists; keygen never replaces a file", path)
+	}
 	if err != nil {
 		return err
 	}

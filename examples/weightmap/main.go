@@ -7,7 +7,8 @@
 // Options may be before, between and after files; -- ends them. -o FILE replaces OUT, and
 // -max-memory SIZE limits the memory that an opened file may use.
 // Exit status: 0 success, 1 a file is invalid, differs or cannot be converted, 2 wrong usage,
-// 130 interrupted. Errors go to standard error, one line each, with format, field and offset.
+// 130 interrupted. Errors go to standard error, one line each, with format, field and offset. Another
+// line has the usage, or a command line that works.
 // HEX is 64 digits, or @FILE for a file with them, because other users can see command lines.
 //
 // # inspect -json
@@ -60,6 +61,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/weightmap/weightmap/examples/internal/cli"
@@ -78,7 +80,7 @@ type command struct {
 var commands = []*command{
 	{cli.Tool{
 		Name: "weightmap inspect", Args: "[-json [-sha256] [-no-arrays] | -html] [-stats] [-digest] [-filter GLOB] [-o OUT] [-trust PUB.pem] [-key HEX] FILE...",
-		About: "Show what files hold: metadata, tensors, quantization, graph and signature.",
+		About: "Show metadata, tensors, quantization, graph and signature of files.",
 		Details: "FILE may be a directory with a model in it, a repository or snapshot of the Hugging Face cache, an\n" +
 			"http(s) address, hf://ORG/NAME[@REV][/FILE], or - for standard input. Set HF_TOKEN to read private\n" +
 			"repositories, and HF_HUB_OFFLINE=1 to use the cache only. Without -key, inspect shows the parts of an encrypted file that are not encrypted.\n",
@@ -86,26 +88,26 @@ var commands = []*command{
 	}, inspect},
 	{cli.Tool{
 		Name: "weightmap verify", Args: "[-v | -json] [-signature IN.sig] [-trust PUB.pem] [-key HEX] FILE...",
-		About: "Check everything that files carry: structure, checksums, digests, data and signatures.",
-		Details: "\"nothing covers\" names the parts without a checksum: they were read, but damage would not be noticed.\n" +
-			"Without -trust, the key in a signed file must have signed it, but anybody can. With -trust, a file\n" +
-			"that is not signed by that key fails. FILE may be - for standard input.\n\n" +
-			"Blobs of the caches of the Hub and of Ollama are compared with the digests in their names.\n\n" +
-			"-signature compares a file or a directory with an OpenSSF Model Signing signature, made with the\n" +
-			"key or under the root certificate of -trust. The answer is \"trusted\", or the file that differs, is\n" +
-			"missing or was not signed.\n",
+		About: "Check files: structure, checksums, digests, data and signatures.",
+		Details: "\"nothing covers\" lists the parts without a checksum, in which damage goes unnoticed.\n" +
+			"Without -trust, a signature is checked with the key in the file, which proves nothing about the\n" +
+			"signer. With -trust, files that this key did not sign fail. FILE may be - for standard input.\n\n" +
+			"Blobs in the caches of the Hugging Face Hub and of Ollama are compared with the digests in their names.\n\n" +
+			"-signature checks a file or a directory against an OpenSSF Model Signing signature by the key or\n" +
+			"root certificate in -trust. It prints \"trusted\", or the file that differs, is missing or is not\n" +
+			"signed.\n",
 		Example: "weightmap verify -trust pub.pem model.mle other.wia\n" +
 			"  weightmap verify -signature model/model.sig -trust pub.pem model",
 	}, verify},
 	{cli.Tool{
 		Name: "weightmap convert", Args: "[-to FORMAT] [-lossy] [-dtype D | -quantize Q] [more options] IN OUT",
 		About: "Write a model in another format.",
-		Details: "OUT's ending decides the format, unless -to names it. Several tensors become a directory of .tsr\n" +
-			"files. Tensors are copied bit for bit. If the target cannot hold everything, convert lists what\n" +
-			"would be lost and writes nothing; with -lossy it leaves that out and still lists it.\n" +
-			"OUT may be IN, IN may be - for standard input, and OUT - for standard output, with -to.\n" +
-			"MOBI numbers its tensors: their names are stored in the file, and converting back restores them.\n" +
-			"A GLOB or FROM without a match is an error.\n" + kindHelp(),
+		Details: "The format of OUT is that of its file name extension or of -to. As TSR, several tensors become a\n" +
+			"directory of files. Tensors are copied bit for bit. If the format cannot store everything, convert\n" +
+			"lists what would be lost and writes nothing; with -lossy it drops and lists it.\n" +
+			"OUT may be IN; IN may be - for standard input; OUT may be - for standard output, with -to.\n" +
+			"MOBI numbers its tensors; convert stores their names in the file, and converting back restores them.\n" +
+			"A GLOB or FROM that matches nothing is an error.\n" + kindHelp(),
 		Example: "weightmap convert -quantize int8 model.safetensors model.wia\n" +
 			"  weightmap convert -quantize int8 -lossy model.safetensors model.mobi\n" +
 			"  weightmap convert -dtype float32 model.mobi back.safetensors\n" +
@@ -152,14 +154,70 @@ func help(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) 
 
 // find returns the command called name.
 func find(c *cli.Tool, name string) (*command, error) {
-	var names []string
 	for _, command := range commands {
 		if command.name() == name {
 			return command, nil
 		}
-		names = append(names, command.name())
 	}
-	return nil, c.Usagef("unknown command %q%s", name, cli.DidYouMean(name, "", names))
+	return nil, c.Usagef("unknown command %q%s", name, cli.DidYouMean(name, "", allCommands()))
+}
+
+// otherNames maps names that people try to commands.
+var otherNames = map[string]string{
+	"info": "inspect", "show": "inspect", "ls": "inspect", "list": "inspect", "view": "inspect", "open": "inspect",
+	"dump": "cat", "print": "cat", "get": "cat",
+	"check": "verify", "validate": "verify", "test": "verify",
+	"compare": "diff", "cmp": "diff",
+	"copy": "convert", "export": "convert", "quantize": "convert -quantize int8",
+	"join": "merge", "shard": "split", "edit": "set", "key": "keygen",
+}
+
+// misplaced returns advice for a command line that does not begin with a command: one with another
+// name, or options or files before the command.
+func misplaced(args []string) string {
+	known := func(name string) bool {
+		_, err := find(program(), name)
+		return err == nil && !exists(name)
+	}
+	first := args[0]
+	switch {
+	case first == "-v" || first == "-V":
+		return tryWords([]string{"version"})
+	case otherNames[first] != "":
+		return tryWords(append(strings.Fields(otherNames[first]), args[1:]...))
+	}
+	for i, arg := range args[1:] {
+		if known(arg) {
+			return tryWords(slices.Concat([]string{arg}, args[:i+1], args[i+2:]))
+		}
+	}
+	if strings.HasPrefix(first, "-") {
+		if slices.ContainsFunc(args[1:], exists) {
+			return tryWords(append([]string{"inspect"}, args...))
+		}
+		return ""
+	}
+	near := cli.Nearest(first, allCommands())
+	if len(near) > 0 {
+		return tryWords(append([]string{near[0]}, args[1:]...))
+	}
+	return ""
+}
+
+func allCommands() (names []string) {
+	for _, c := range commands {
+		names = append(names, c.name())
+	}
+	return names
+}
+
+// tryWords returns advice to run weightmap with some arguments, or "" if they may be secret.
+func tryWords(args []string) string {
+	line := quoted(append([]string{"weightmap"}, args...))
+	if line == "" {
+		return ""
+	}
+	return "try: " + line
 }
 
 // name returns the command's name without that of the program.
@@ -172,7 +230,7 @@ func (c *command) name() string {
 func program() *cli.Tool {
 	var names []string
 	t := &cli.Tool{
-		About:   "Look into and convert model files of the formats " + strings.Join(format.Names(), ", ") + ".",
+		About:   "Inspect, verify, compare and convert model files: " + strings.Join(format.Names(), ", ") + ".",
 		Example: "weightmap inspect model.mag",
 	}
 	for _, c := range commands {
@@ -182,14 +240,14 @@ func program() *cli.Tool {
 	t.Name, t.Args = "weightmap", strings.Join(names, "|")+" [arguments]"
 	t.Details += "\n\"weightmap help COMMAND\" explains a command. \"weightmap FILE\" inspects a file.\n" +
 		"Options may stand before, between and after files, and -- ends them.\n" +
-		"Exit status: 0 fine, 1 a file is bad, differs or cannot be converted, 2 usage, 130 interrupted.\n"
+		"Exit status: 0 success, 1 a file is invalid, differs or cannot be converted, 2 wrong usage, 130 interrupted.\n"
 	return t
 }
 
 func run(ctx context.Context, args []string, out, errs io.Writer) int {
 	t := program()
 	if len(args) == 0 {
-		return t.Status(t.Usagef("no command"), errs)
+		return t.Status(t.Usagef("no command; weightmap help explains the commands"), errs)
 	}
 	name := args[0]
 	switch name {
@@ -199,17 +257,25 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 		name = "version"
 	}
 	if strings.HasPrefix(name, "-") {
-		return t.Status(t.Usagef("unknown option %s: options follow the command", name), errs)
+		err := t.Usagef("options follow the command: %s", name)
+		return t.Status(cli.Advised(err, misplaced(args)), errs)
 	}
-	args = args[1:]
 	c, err := find(t, name)
 	if err != nil && (exists(name) || namesModel(name)) {
+		if len(args) == 2 && !exists(args[1]) {
+			_, commandErr := find(t, args[1])
+			if commandErr == nil {
+				return t.Status(cli.Advised(t.Usagef("files follow the command: %s", name), misplaced(args)), errs)
+			}
+		}
 		c, err = find(t, "inspect")
-		args = append([]string{name}, args...)
+		args = append([]string{""}, args...)
 	}
 	if err != nil {
-		return t.Status(err, errs)
+		err := t.Usagef("unknown command or file %q%s", name, cli.DidYouMean(name, "", allCommands()))
+		return t.Status(cli.Advised(err, misplaced(args)), errs)
 	}
+	args = args[1:]
 	return c.Status(c.run(ctx, &c.Tool, args, out, errs), errs)
 }
 
@@ -221,7 +287,7 @@ func namesModel(arg string) bool {
 // hint adds advice if the key of an encrypted file is missing.
 func hint(err error, key []byte) error {
 	if errors.Is(err, format.ErrKey) && key == nil {
-		return fmt.Errorf("%w (-key gives it)", err)
+		return fmt.Errorf("%w (use -key)", err)
 	}
 	return err
 }

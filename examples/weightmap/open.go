@@ -2,11 +2,15 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/url"
 	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/weightmap/weightmap/examples/internal/cli"
@@ -35,13 +39,13 @@ type access struct {
 // accessFlags adds -key, -max-memory and -root.
 func accessFlags(c *cli.Tool, f *flag.FlagSet) *access {
 	a := &access{key: c.KeyFlag(f), memory: c.MemoryFlag(f)}
-	f.StringVar(&a.root, "root", "", "follow links of the model's files that stay below `DIR`")
+	f.StringVar(&a.root, "root", "", "follow links in the model's files if they stay below `DIR`")
 	return a
 }
 
 // partFlag adds -part.
 func (a *access) partFlag(f *flag.FlagSet) {
-	f.BoolVar(&a.part, "part", false, "take a file that is a part of a model as it is, and not the whole model")
+	f.BoolVar(&a.part, "part", false, "open a part of a model alone, not the whole model")
 }
 
 // trustFlags adds -trust as well.
@@ -81,17 +85,46 @@ func openModel(name string, o *format.Options) (*format.Model, error) {
 		return nil, err
 	}
 	m, err := format.Open(name, o)
+	if errors.Is(err, fs.ErrNotExist) && !exists(name) {
+		err = adviseMissing(name, err)
+	}
 	return m, hint(err, o.Key)
 }
 
+// adviseMissing adds to the error of a missing file the names of similar files, or the address of a
+// repository of the Hugging Face Hub that the name may stand for.
+func adviseMissing(name string, err error) error {
+	dir, base := filepath.Split(name)
+	entries, dirErr := os.ReadDir(filepath.Join(dir, "."))
+	if dirErr != nil {
+		if repository.MatchString(name) {
+			return fmt.Errorf("%w; hf://%s opens it from the Hugging Face Hub", err, name)
+		}
+		return err
+	}
+	var names []string
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), ".") {
+			names = append(names, dir+e.Name())
+		}
+	}
+	if base == "" || strings.ContainsAny(base, "*?[") {
+		return err
+	}
+	return fmt.Errorf("%w%s", err, cli.DidYouMean(name, "", names))
+}
+
+// repository matches ORG/NAME.
+var repository = regexp.MustCompile(`^[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*$`)
+
 // schemes says what to do with addresses of other kinds.
 var schemes = []struct{ name, advice string }{
-	{"file", "give the path"},
-	{"s3", "copy the file with aws s3 cp, or give the https address that aws s3 presign prints"},
-	{"gs", "copy the file with gcloud storage cp, or give the https address that gcloud storage sign-url prints"},
-	{"az", "copy the file with azcopy, or give its https address"},
+	{"file", "use the path"},
+	{"s3", "copy the file with aws s3 cp, or use the https address that aws s3 presign prints"},
+	{"gs", "copy the file with gcloud storage cp, or use the https address that gcloud storage sign-url prints"},
+	{"az", "copy the file with azcopy, or use its https address"},
 	{"oci", "pull the artifact with oras pull, or docker model pull, and open the file of its largest layer"},
-	{"ollama", "give the blob of the model below ~/.ollama/models/blobs"},
+	{"ollama", "use the blob of the model below ~/.ollama/models/blobs"},
 }
 
 // checkScheme returns an error for an address that is not read, which says what works. It quotes nothing of the address but
@@ -101,13 +134,13 @@ func checkScheme(name string) error {
 	if !ok || exists(name) || strings.ContainsAny(scheme, "/\\. ") {
 		return nil
 	}
-	advice := "give a path, or an address of http, https or hf"
+	advice := "use a path or an http, https or hf address"
 	for _, s := range schemes {
 		if s.name == scheme {
 			advice = s.advice
 		}
 	}
-	err := cli.BadArgument(fmt.Errorf("%s:// addresses are not read: %s", cli.Printable(scheme), advice))
+	err := cli.BadArgument(fmt.Errorf("cannot read %s:// addresses: %s", cli.Printable(scheme), advice))
 	u, parseErr := url.Parse(name)
 	if scheme != "file" || parseErr != nil || strings.ContainsAny(rest, "?#@") || u.Path == "" {
 		return err

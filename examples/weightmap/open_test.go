@@ -191,7 +191,7 @@ func TestOutput(t *testing.T) {
 	contains(t, out, "m.mag: written (mag, 2 entries)")
 	for _, args := range [][]string{{"inspect", "-html", in, "-o", in}, {"cat", "-o", in, in, "w"}} {
 		_, errs := tool(t, 2, args...)
-		contains(t, errs, "-o "+in+" would replace the file that is read")
+		contains(t, errs, "-o "+in+" would replace the input file")
 	}
 	_, errs := tool(t, 1, "cat", "-o", "none.csv", in, "none")
 	if _, err := os.Stat("none.csv"); !errors.Is(err, os.ErrNotExist) {

@@ -46,20 +46,25 @@ func (a *access) open(name string, o *format.Options) (*opened, error) {
 
 // adviseChoice adds to the error of a directory or repository the command that opens one of its models.
 func adviseChoice(err error) error {
+	name := choice(err)
+	if name == "" {
+		return err
+	}
+	return cli.Advised(err, tryWords([]string{"inspect", name}))
+}
+
+// choice returns the path of one of several models in a directory that could not be opened for
+// that, or "".
+func choice(err error) string {
 	var u *directory.Undecided
 	var e *tensor.Error
 	if !errors.As(err, &u) || u.Name == "" || !errors.As(err, &e) {
-		return err
+		return ""
 	}
-	name := u.Name
-	if !isAddress(name) {
-		name = filepath.Join(e.Path, filepath.FromSlash(name))
+	if isAddress(u.Name) {
+		return u.Name
 	}
-	line := quoted([]string{"weightmap", "inspect", name})
-	if line == "" {
-		return err
-	}
-	return cli.Advised(err, "try: "+line)
+	return filepath.Join(e.Path, filepath.FromSlash(u.Name))
 }
 
 // wholes are the models that were opened for their parts, by path.
@@ -178,10 +183,10 @@ func (a *access) refusePart(o *opened) error {
 	}
 	for _, note := range o.Notes() {
 		if strings.HasPrefix(note, "part ") {
-			return partError{fmt.Errorf("%s: it is only %s: get the others, or take it as it is", shownName(o.path), note)}
+			return partError{fmt.Errorf("%s is only %s: get the others, or use -part", shownName(o.path), note)}
 		}
 	}
-	return partError{fmt.Errorf("%s: it is only a part of a model%s: get the others, or take it as it is", shownName(o.path), o.is)}
+	return partError{fmt.Errorf("%s is only a part of a model%s: get the others, or use -part", shownName(o.path), o.is)}
 }
 
 // checkTarget refuses to replace a part of a model by another file than that part.
@@ -191,12 +196,12 @@ func (o *opened) checkTarget(path string) error {
 	if p.Count == 0 || o.is != nil && o.part == "" && has(o.Model, path) || !exists(path) {
 		return nil
 	}
-	return fmt.Errorf("%s: it is %v: writing it would break that model", path, p)
+	return fmt.Errorf("%s is %v: replacing it would break that model", path, p)
 }
 
 // complain prints what was opened for a part.
 func (o *opened) complain(c *cli.Tool, errs io.Writer) {
 	if o.part != "" {
-		c.Complain(fmt.Errorf("%s is part %d of %d: opening the whole model, %s; -part opens the part alone", shownName(o.part), o.is.Index, o.is.Count, shownName(o.path)), errs)
+		c.Complain(fmt.Errorf("%s is part %d of %d: opening the whole model, %s (-part opens only this file)", shownName(o.part), o.is.Index, o.is.Count, shownName(o.path)), errs)
 	}
 }

@@ -35,11 +35,11 @@ func (o *convertFlags) checkPatterns(path string, m *renamed, keep func(tensor.I
 		}
 	}
 	if len(o.skip) > 0 && len(kept) == 0 {
-		return noMatch("%s: -skip: no tensor is left", shownName(path))
+		return noMatch("%s: -skip leaves no tensor", shownName(path))
 	}
 	for _, rule := range o.rename {
 		if glob, _, _ := strings.Cut(rule, "="); !matches(glob, kept) {
-			return noMatch("%s: -rename: no tensor that is taken matches %q", shownName(path), glob)
+			return noMatch("%s: -rename: no tensor matches %q", shownName(path), glob)
 		}
 	}
 	return nil

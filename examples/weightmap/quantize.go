@@ -72,7 +72,7 @@ func quantizing(to, kind string) (format.Format, error) {
 
 // kindHelp returns a line for each kind with the formats that support it.
 func kindHelp() string {
-	all := "\n-quantize depends on the target (onnx takes int8 and uint8 only for a model with a graph):\n"
+	all := "\nFormats that each Q works with (onnx needs a graph for int8 and uint8):\n"
 	for _, kind := range kinds {
 		var formats []string
 		for _, to := range format.Writable() {
@@ -93,9 +93,12 @@ type kindError struct {
 
 func (e *kindError) Error() string {
 	if len(e.has) == 0 {
-		return fmt.Sprintf("-quantize: %s has none of %s", e.to, strings.Join(kinds, ", "))
+		return fmt.Sprintf("%s cannot store quantized tensors (%s)", e.to, strings.Join(kinds, ", "))
 	}
-	return fmt.Sprintf("-quantize: %s has no %s, but %s", e.to, e.kind, strings.Join(e.has, ", "))
+	if len(e.has) == 1 {
+		return fmt.Sprintf("%s cannot store quantized %s; -quantize %s works", e.to, e.kind, e.has[0])
+	}
+	return fmt.Sprintf("%s cannot store quantized %s; -quantize %s work", e.to, e.kind, strings.Join(e.has, " and "))
 }
 
 // checkKind returns an error for a kind that the target does not support.

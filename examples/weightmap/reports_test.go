@@ -100,9 +100,9 @@ func mergeShards(t *testing.T, dir string) {
 		expect.OK(t, os.WriteFile(name, expect.Read(t, filepath.Join(dir, name)), 0o644))
 	}
 	_, errs := tool(t, 1, "merge", shards[0], shards[1])
-	contains(t, errs, shards[1]+": target: it is a file of the model that is converted: writing it would break that model")
+	contains(t, errs, shards[1]+": target: it is a file of the model that is converted: replacing it would break that model")
 	_, errs = tool(t, 1, "merge", shards[0], "one.safetensors")
-	contains(t, errs, shards[0]+": it is only part 1 of 2", "try: weightmap merge "+shards[2]+" one.safetensors")
+	contains(t, errs, shards[0]+" is only part 1 of 2", "try: weightmap merge "+shards[2]+" one.safetensors")
 	_, err := os.Stat("one.safetensors")
 	if !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a file after a refusal: %v", err)

@@ -1,11 +1,11 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 
+	"github.com/weightmap/weightmap/examples/internal/cli"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -15,9 +15,8 @@ type axis struct {
 	from, to int64 // negative ones count from the end
 	toEnd    bool  // to is missing
 	single   bool  // from is an index; the axis is removed
+	text     string
 }
-
-var errSlice = errors.New("a slice is ranges and indices between commas, as in 0:2,:,-1")
 
 // parseSlice parses NumPy's slice syntax without steps. An empty text selects everything.
 func parseSlice(text string) ([]axis, error) {
@@ -27,7 +26,7 @@ func parseSlice(text string) ([]axis, error) {
 	var all []axis
 	for _, part := range strings.Split(text, ",") {
 		from, to, isRange := strings.Cut(strings.TrimSpace(part), ":")
-		x := axis{toEnd: to == "", single: !isRange}
+		x := axis{toEnd: to == "", single: !isRange, text: strings.TrimSpace(part)}
 		var err error
 		if from != "" || x.single {
 			x.from, err = strconv.ParseInt(from, 10, 64)
@@ -36,7 +35,7 @@ func parseSlice(text string) ([]axis, error) {
 			x.to, err = strconv.ParseInt(to, 10, 64)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%w: %q", errSlice, part)
+			return nil, fmt.Errorf("cannot parse slice %q; want for example 0:2,:,-1", text)
 		}
 		all = append(all, x)
 	}
@@ -53,7 +52,7 @@ type selection struct {
 // choose applies axes to a shape. Missing axes are selected as a whole.
 func choose(axes []axis, shape tensor.Shape) (*selection, error) {
 	if len(axes) > len(shape) {
-		return nil, fmt.Errorf("%w: a slice of %d axes of a tensor that has %d", format.ErrShape, len(axes), len(shape))
+		return nil, fmt.Errorf("the slice has %s, the tensor %d%.0w", counted(len(axes), "axis", "axes"), len(shape), format.ErrShape)
 	}
 	s := &selection{shape: tensor.Shape{}}
 	for i, dim := range shape {
@@ -69,7 +68,11 @@ func choose(axes []axis, shape tensor.Shape) (*selection, error) {
 			r.To = dim
 		}
 		if r.From < 0 || r.To < r.From || r.To > dim {
-			return nil, fmt.Errorf("-slice: %w: axis %d has %d elements, and the range is not within", format.ErrShape, i, dim)
+			what := "range"
+			if x.single {
+				what = "index"
+			}
+			return nil, fmt.Errorf("%s %s is outside axis %d (%s)%.0w", what, x.text, i, cli.Count(int(dim), "element"), format.ErrShape)
 		}
 		s.ranges = append(s.ranges, r)
 		s.cut = append(s.cut, r.To-r.From)
@@ -78,6 +81,14 @@ func choose(axes []axis, shape tensor.Shape) (*selection, error) {
 		}
 	}
 	return s, nil
+}
+
+// counted returns "1 axis" or "2 axes".
+func counted(n int, one, more string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, more)
 }
 
 func fromEnd(n, dim int64) int64 {

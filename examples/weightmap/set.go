@@ -19,10 +19,10 @@ import (
 var setCommand = &command{cli.Tool{
 	Name: "weightmap set", Args: "[-delete KEY]... [-key HEX] IN OUT [KEY=VALUE]...",
 	About: "Change the metadata of a model.",
-	Details: "OUT has the format of IN, and may be IN. VALUE is JSON (7, 0.5, true, {\"a\":[1]}, \"text\"), or else\n" +
-		"text. A value that was a string stays a string, and so do all values in formats that only have\n" +
-		"strings. Everything else is kept, also compression and encryption, except a signature. IN is\n" +
-		"verified first, because fresh checksums would hide damage.\n",
+	Details: "OUT has the format of IN, and may be IN. VALUE is JSON (7, 0.5, true, {\"a\":[1]}, \"text\") or\n" +
+		"otherwise text. Strings stay strings, and some formats only have strings. Compression and\n" +
+		"encryption stay; a signature is dropped. IN is verified first, because fresh checksums would hide\n" +
+		"damage.\n",
 	Example: "weightmap set -delete draft model.wia new.wia author=Ada epoch=7",
 }, set}
 
@@ -125,19 +125,19 @@ func checkSet(c *cli.Tool, l commandLine, o string) error {
 	var wrong []string
 	switch {
 	case isPair(o):
-		wrong = append(wrong, fmt.Sprintf("-o %s is no name of a model", o))
+		wrong = append(wrong, fmt.Sprintf("-o %s does not name a model", o))
 		fixed = fixed.with("-o", l.files[0])
 	case o != "":
 	case len(pairs) > 0 && !isPair(pairs[0]):
 		fixed.files = append(fixed.files, pairs[0])
 		pairs = pairs[1:]
 	default:
-		wrong = append(wrong, "OUT is missing, which may be IN")
+		wrong = append(wrong, "OUT is missing; it may be IN")
 		fixed.files = append(fixed.files, l.files[0])
 	}
 	for _, pair := range pairs {
 		if strings.HasPrefix(pair, "=") {
-			wrong = append(wrong, fmt.Sprintf("%q has no KEY before =", pair))
+			wrong = append(wrong, fmt.Sprintf("%q has no KEY", pair))
 			pair = "KEY" + pair
 		}
 		fixed.files = append(fixed.files, pair)
@@ -174,7 +174,7 @@ func adviseSet(ctx context.Context, m *format.Model, in, target string, err erro
 		return err
 	}
 	first := refused.Losses[0]
-	text := fmt.Errorf("%s: %s cannot be written: %s; WIA has all kinds of entries: convert first, and set them then", target, first.Item(), first.Why)
+	text := fmt.Errorf("%s: %s cannot be stored: %s; convert to wia first, which stores all types", target, first.Part(), first.Why)
 	return cli.Advised(text, tryLine("convert", l))
 }
 
@@ -194,7 +194,7 @@ func (e *edit) outcome(path string, o *format.Options) (string, error) {
 	for _, key := range e.remove {
 		again := slices.ContainsFunc(e.put, func(pair [2]string) bool { return pair[0] == key })
 		if _, there := meta.Get(key); there && !again {
-			text += fmt.Sprintf(", %q stays: the format makes it", key)
+			text += fmt.Sprintf(", %q stays: %s always writes it", key, m.Format())
 		}
 	}
 	return text, nil
@@ -282,7 +282,7 @@ func parseValue(text string, old any) (any, error) {
 	}
 	x, err := strconv.ParseFloat(text, 64)
 	if err != nil {
-		return nil, errors.New("the number is too large")
+		return nil, errors.New("number too large")
 	}
 	return x, nil
 }

@@ -10,18 +10,18 @@ import (
 var splitCommand = &command{cli.Tool{
 	Name: "weightmap split", Args: "[-max-shard SIZE] [options of convert] IN OUT",
 	About: "Write a model as several files (safetensors, GGUF).",
-	Details: "split is convert with -max-shard, 5GB by default. With OUT model.safetensors it writes\n" +
-		"model-00001-of-00003.safetensors and so on, and model.safetensors.index.json, which opens the model.\n" +
-		"With OUT model.gguf, the first part, model-00001-of-00003.gguf, opens all parts. A model at OUT is\n" +
-		"replaced. A model that fits into one file is written to OUT.\n",
+	Details: "split is convert with -max-shard, 5GB by default. For OUT model.safetensors it writes\n" +
+		"model-00001-of-00003.safetensors and so on and model.safetensors.index.json; open the latter.\n" +
+		"For OUT model.gguf, open the first part, model-00001-of-00003.gguf. An existing model at OUT is\n" +
+		"replaced. A model that fits into one file becomes one file.\n",
 	Example: "weightmap split -max-shard 2GB model.safetensors out/model.safetensors",
 }, splitFile}
 
 var mergeCommand = &command{cli.Tool{
 	Name: "weightmap merge", Args: "[options of convert] IN OUT",
 	About: "Write a model of several files as one.",
-	Details: "merge is convert: IN is the index of a model, model.safetensors.index.json, its directory, or the first\n" +
-		"part of a split GGUF, model-00001-of-00003.gguf. The parts are not removed.\n",
+	Details: "merge is convert for IN the index of a model, model.safetensors.index.json, its directory, or a part\n" +
+		"of a split GGUF, model-00001-of-00003.gguf. The parts are not removed.\n",
 	Example: "weightmap merge model.safetensors.index.json model.safetensors",
 }, mergeFile}
 

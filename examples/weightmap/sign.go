@@ -17,12 +17,12 @@ import (
 
 var signCommand = &command{cli.Tool{
 	Name: "weightmap sign", Args: "-with KEY.pem [-signature OUT.sig] [-key HEX] IN [OUT]",
-	About: "Sign an MLE or WIA file, or any files with -signature.",
+	About: "Sign an MLE or WIA file, or with -signature any file or directory.",
 	Details: "IN is verified first, so that no damaged file is signed. Without OUT, the signed file replaces IN.\n" +
-		"MLE takes Ed25519 keys, WIA ECDSA on P-256 or RSA; see keygen. An encrypted WIA file takes its\n" +
-		"-key; an encrypted MLE file can only be signed again, not for the first time.\n\n" +
-		"-signature signs a file or a directory of any format as it is and writes the signature to a separate\n" +
-		"file (OpenSSF Model Signing). It takes an ECDSA key; see \"weightmap keygen -type ecdsa\".\n",
+		"MLE needs an Ed25519 key, WIA an ECDSA key on P-256 or an RSA key; see keygen. An encrypted WIA file\n" +
+		"needs -key; an encrypted MLE file can be signed only if it is signed already.\n\n" +
+		"-signature signs a file or directory of any format without changing it, and writes the signature to\n" +
+		"another file (OpenSSF Model Signing). It needs an ECDSA key; see \"weightmap keygen -type ecdsa\".\n",
 	Example: "weightmap sign -with key.pem model.mle signed.mle\n" +
 		"  weightmap sign -with key.pem -signature model/model.sig model",
 }, sign}
@@ -33,18 +33,18 @@ func sign(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) 
 	with := c.KeyOption(f, "with", "sign with the private key in `KEY.pem`")
 	o := c.OutputFlag(f)
 	given := accessFlags(c, f)
-	d := detachedFlags(f, "sign FILE or DIR as it is, and write the signature to `OUT.sig`")
+	d := detachedFlags(f, "sign FILE or DIR without changing it, and write the signature to `OUT.sig`")
 	if err := c.Parse(f, args, out); err != nil {
 		return err
 	}
 	if d.signature != "" {
 		if f.NArg() != 1 || !with.Given() || *o != "" {
-			return c.Usagef("sign -signature takes -with KEY.pem and one FILE or DIR")
+			return c.Usagef("sign -signature needs -with KEY.pem and one FILE or DIR")
 		}
 		return d.sign(ctx, c, f.Arg(0), with, out, errs)
 	}
 	if f.NArg() != 1 && (f.NArg() != 2 || *o != "") || !with.Given() {
-		return c.Usagef("sign takes -with KEY.pem, IN and perhaps OUT")
+		return c.Usagef("sign needs -with KEY.pem, IN and optionally OUT")
 	}
 	target := cmp.Or(*o, f.Arg(f.NArg()-1))
 	if kind := elsewhere(f.Arg(0)); kind != "" && target != standardInput {
@@ -96,7 +96,8 @@ func signFile(in, out string, signer crypto.Signer, reading *format.Options, err
 		return rewrite(m, out, meta, o, reading.Key)
 	}
 	if _, ok := mle.From(m); !ok {
-		return fmt.Errorf("%s: %w: %s has no signatures, mle and wia have", in, format.ErrUnsupported, m.Format())
+		err := fmt.Errorf("%s: %w: %s files have no signature; -signature writes it to another file", in, format.ErrUnsupported, m.Format())
+		return cli.Advised(err, tryWords([]string{"sign", "-with", "KEY.pem", "-signature", in + ".sig", in}))
 	}
 	m.Close() // some systems cannot replace an open file
 	return mle.Sign(in, signer.(ed25519.PrivateKey), &mle.SignOptions{Context: reading.Context, To: out})
@@ -107,9 +108,9 @@ func checkSigner(kind string, signer crypto.Signer) error {
 	_, ed := signer.(ed25519.PrivateKey)
 	switch {
 	case kind == "mle" && !ed:
-		return fmt.Errorf("MLE files are signed with Ed25519, not with a %T", signer)
+		return fmt.Errorf("MLE files need an Ed25519 key, not a %T", signer)
 	case kind == "wia" && ed:
-		return fmt.Errorf("WIA files are signed with RSA or ECDSA on P-256, not with Ed25519")
+		return fmt.Errorf("WIA files need an RSA key or an ECDSA key on P-256, not an Ed25519 key")
 	}
 	return nil
 }

@@ -73,7 +73,7 @@ func storedAs(m *format.Model, p *schema.Schema, common *format.WriteOptions, ke
 func keepsEnding(m *format.Model, in, out string) error {
 	ending := formatOf(out)
 	if ending != "" && ending != m.Format() && in != out {
-		return cli.BadArgument(fmt.Errorf("%s: the model stays %s, and that is the ending of %s; convert changes formats", out, m.Format(), ending))
+		return cli.BadArgument(fmt.Errorf("%s: the model stays %s, but the name ends like a %s file; use convert to change the format", out, m.Format(), ending))
 	}
 	return nil
 }

@@ -87,6 +87,13 @@ func (l commandLine) to(path string) commandLine {
 	return l
 }
 
+// swapped returns the line with the first two files in the other order.
+func (l commandLine) swapped() commandLine {
+	l.files = slices.Clone(l.files)
+	l.files[0], l.files[1] = l.files[1], l.files[0]
+	return l
+}
+
 // args returns the arguments.
 func (l commandLine) args() []string { return append(slices.Concat(l.options...), l.after()...) }
 
@@ -140,6 +147,10 @@ func (o *convertFlags) advise(ctx context.Context, c *cli.Tool, l commandLine, m
 			}
 			return cli.Advised(whole, "it works with "+quoted(slices.Concat(found.without("key", "encrypt").options...)))
 		}
+	}
+	if path := choice(err); path != "" && len(l.files) > 0 {
+		l.files[0] = path
+		return cli.Advised(whole, tryLine(strings.TrimPrefix(c.Name, "weightmap "), l))
 	}
 	return cli.Advised(whole, instead(l, err))
 }
@@ -209,6 +220,10 @@ func (s *search) try(l commandLine) (*convertFlags, error) {
 	if err := s.c.Parse(f, l.args(), io.Discard); err != nil {
 		return given, err
 	}
+	err := given.checkNames(s.c)
+	if err != nil {
+		return given, err
+	}
 	_, target, _, err := s.c.InOut(f, given.out)
 	if err != nil {
 		return given, err
@@ -240,8 +255,11 @@ func (o *convertFlags) candidates(l commandLine, m *format.Model, err error) (li
 	var refused *schema.LossError
 	var located *tensor.Error
 	var kind *kindError
+	var unwritable unwritableError
 	errors.As(err, &located)
 	switch {
+	case errors.As(err, &unwritable):
+		add(o.elsewhere(l, "safetensors"))
 	case errors.Is(err, errPart):
 		add(l.with("-part"))
 	case located != nil && located.Field == "packed weights":
@@ -255,6 +273,8 @@ func (o *convertFlags) candidates(l commandLine, m *format.Model, err error) (li
 		add(o.elsewhere(l, "wia"))
 	case errors.Is(err, errEnding):
 		add(l.with("-to", m.Format()), l.with("-to", "safetensors"))
+	case errors.Is(err, format.ErrOption) && located != nil && located.Field == "MaxShard" && o.usualShard > 0:
+		add(o.elsewhere(l, "safetensors"))
 	case errors.Is(err, format.ErrOption) && located != nil && located.Field == "Rename":
 		// Without the option the names would not be what was asked for.
 	case errors.Is(err, format.ErrOption) && located != nil:

@@ -17,12 +17,12 @@ import (
 func verify(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) error {
 	f := c.Flags()
 	v := &verification{c: c}
-	f.BoolVar(&v.json, "json", false, "print one JSON object for each file, a line each; stable for scripts")
+	f.BoolVar(&v.json, "json", false, "print a JSON object for each file, stable for scripts")
 	f.BoolVar(&v.verbose, "v", false, "list the checksum of each part")
 	trust := c.TrustFlag(f)
 	given := accessFlags(c, f)
 	given.partFlag(f)
-	d := detachedFlags(f, "check the signature in `IN.sig`, of FILE or all files of DIR")
+	d := detachedFlags(f, "check FILE or all files of DIR against the signature in `IN.sig`")
 	if err := c.Parse(f, args, out); err != nil {
 		return err
 	}
@@ -30,11 +30,11 @@ func verify(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer
 		return c.Usagef("verify needs at least one FILE")
 	}
 	if v.json && (v.verbose || d.signature != "") {
-		return c.Usagef("-json lists all that -v does, and does not go with -signature")
+		return c.Usagef("-json includes what -v lists and does not go with -signature")
 	}
 	if d.signature != "" {
 		if f.NArg() != 1 || !trust.Given() {
-			return c.Usagef("verify -signature takes -trust PUB.pem or CA.pem, and one FILE or DIR")
+			return c.Usagef("verify -signature needs -trust PUB.pem or CA.pem and one FILE or DIR")
 		}
 		return d.verify(ctx, f.Arg(0), trust, v.verbose, out, errs)
 	}

@@ -20,7 +20,7 @@ func (j *job) join(m *format.Model, g *schema.Graph) error {
 		return located(m, "", unsupported(j.these()+", which joining does not decode"))
 	}
 	if len(pairs) == 0 {
-		return located(m, "", fmt.Errorf("%w: no tensor has its scales in another one", format.ErrOption))
+		return located(m, "JoinScales", fmt.Errorf("%w: no tensor has its scales in another tensor", format.ErrOption))
 	}
 	scales := make(map[*item]bool, len(pairs))
 	for _, pair := range pairs {

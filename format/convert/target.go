@@ -21,7 +21,7 @@ const targetField = "target"
 func (j *job) checkTarget(m *format.Model) error {
 	path := j.path
 	refuse := func(why string) error {
-		err := fmt.Errorf("it is %s: writing it would break that model%.0w", why, format.ErrSchema)
+		err := fmt.Errorf("it is %s: replacing it would break that model%.0w", why, format.ErrSchema)
 		return &tensor.Error{Format: j.format, Path: path, Field: targetField, Offset: -1, Err: err}
 	}
 	name := filepath.Base(path)

@@ -40,7 +40,7 @@ func (m *Memory) Reserve(n int64) error {
 	}
 	if used := m.used.Add(n); m.most > 0 && used > m.most {
 		m.used.Add(-n)
-		return fmt.Errorf("%w: %d bytes of memory besides %d, Options.MaxMemory is %d", tensor.ErrLimit, n, used-n, m.most)
+		return fmt.Errorf("%w: needs %d bytes; Options.MaxMemory allows %d", tensor.ErrLimit, used, m.most)
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ import (
 func (fileFormat) Losses(p *schema.Schema, o *driver.LayoutOptions, l *schema.LossList) error {
 	losses(p, l, single)
 	if n := len(p.Tensors); n != 1 {
-		l.Fixed(schema.LossTensors, "", fmt.Errorf("%w: %d: a .npy file holds one tensor", format.ErrUnsupported, n))
+		l.Fixed(schema.LossTensors, "", fmt.Errorf("%w: a .npy file holds one tensor, not %d", format.ErrUnsupported, n))
 		return nil
 	}
 	if name, err := nameOf(o.Path); o.Path != "" && (err != nil || name != p.Tensors[0].Name) {

@@ -47,7 +47,7 @@ type httpObject struct {
 func newHTTPObject(address string, o *Options) (*httpObject, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme == "" || strings.HasPrefix(u.Scheme, "http") && u.Hostname() == "" {
-		return nil, fmt.Errorf("%w: the address is no URL with a host", format.ErrOption)
+		return nil, fmt.Errorf("%w: the address has no host", format.ErrOption)
 	}
 	client := *cmp.Or(o.Client, &http.Client{})
 	client.Transport = cmp.Or(client.Transport, defaultTransport())

@@ -47,7 +47,7 @@ func parseHub(address string) (h hub, err error) {
 		ok = ok && isHubPath(h.file)
 	}
 	if !ok {
-		return h, fmt.Errorf("%w: the address is not hf://ORG/NAME[@REV][/FILE]", format.ErrOption) // it may have a password
+		return h, fmt.Errorf("%w: want hf://ORG/NAME[@REV][/FILE]", format.ErrOption) // it may have a password
 	}
 	return h, nil
 }

@@ -22,7 +22,7 @@ import (
 // Losses implements driver.Writer.
 func (fileFormat) Losses(p *schema.Schema, _ *driver.LayoutOptions, l *schema.LossList) error {
 	l.AllQuantization(p, "the format has no quantization parameters")
-	l.AnyGraph(p, "the format holds no graph")
+	l.AnyGraph(p, "the format has no graph")
 	l.UniqueMetadata(p, func(_ int, e schema.Entry) error {
 		if err := textmeta.Check(p.Metadata, e); err != nil {
 			return err

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/weightmap/weightmap/internal/oneline"
 	"github.com/weightmap/weightmap/tensor"
@@ -48,6 +49,9 @@ type Loss struct {
 	Acceptable bool
 }
 
+// mostName is the length of a name in messages.
+const mostName = 80
+
 // Item returns the loss as WriteOptions.AcceptLoss names it: "metadata:author", or the kind
 // when Name is empty.
 func (l Loss) Item() string {
@@ -57,8 +61,31 @@ func (l Loss) Item() string {
 	return string(l.Kind) + ":" + l.Name
 }
 
-// String returns the item and the reason, on one line.
-func (l Loss) String() string { return oneline.Text(l.Item()) + ": " + oneline.Text(l.Why) }
+// String returns the part and the reason, on one line.
+func (l Loss) String() string { return l.Part() + ": " + oneline.Text(l.Why) }
+
+// Part describes what is lost, such as `metadata "author"` or `name of tensor "w"`, for messages.
+func (l Loss) Part() string {
+	name := l.Name
+	if len(name) > mostName {
+		name = strings.ToValidUTF8(name[:mostName], "") + "..."
+	}
+	plain := name
+	if strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		plain = oneline.Text(name)
+	}
+	switch l.Kind {
+	case LossQuantization, LossName, LossShape:
+		return fmt.Sprintf("%s of tensor %q", l.Kind, name)
+	case LossDType:
+		return fmt.Sprintf("tensor %q", name)
+	case LossMetadata:
+		return fmt.Sprintf("metadata %q", name)
+	case LossConversion:
+		return plain
+	}
+	return strings.TrimSuffix(string(l.Kind)+" "+plain, " ")
+}
 
 // field returns the Field of an Error about the loss.
 func (l Loss) field() string {
@@ -90,12 +117,20 @@ func (e *LossError) Error() string {
 	if i := slices.IndexFunc(drop, func(l Loss) bool { return !l.Acceptable }); i >= 0 {
 		drop, fixed = drop[:i], drop[i:]
 	}
-	text := fmt.Sprintf("%v: %v: the format cannot hold %d things", tensor.ErrSchema, tensor.ErrUnsupported, len(e.Losses))
+	text := schemaPrefix + tensor.ErrUnsupported.Error()
 	room := 360
+	separator := ": the format"
 	if len(fixed) > 0 && len(drop) > 0 {
 		room /= 2
 	}
-	return text + shortList("; that rule it out: ", fixed, room) + shortList("; to accept or to remove: ", drop, room)
+	if len(fixed) > 0 {
+		text += separator + shortList(" cannot store ", fixed, room)
+		separator = "; it"
+	}
+	if len(drop) > 0 {
+		text += separator + shortList(" would drop ", drop, room)
+	}
+	return text
 }
 
 // GoString implements fmt.GoStringer like Error.
@@ -119,7 +154,7 @@ func shortList(what string, list []Loss, room int) string {
 		}
 		b.WriteString(what)
 		what = ", "
-		item := l.Item() + " (" + l.Why + ")"
+		item := l.Part() + " (" + l.Why + ")"
 		if len(item) > each {
 			item = strings.ToValidUTF8(item[:each], "") + "..."
 		}

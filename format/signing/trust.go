@@ -136,7 +136,7 @@ func hashOf(key crypto.PublicKey) (crypto.Hash, error) {
 			return crypto.SHA512, nil
 		}
 	}
-	return 0, fmt.Errorf("%w: models are signed by ECDSA with P-256, P-384 or P-521, not by a key like this", tensor.ErrKey)
+	return 0, fmt.Errorf("%w: signing a model needs an ECDSA key on P-256, P-384 or P-521", tensor.ErrKey)
 }
 
 // authenticate verifies the signature of the bundle and returns the name of the signer.

@@ -233,7 +233,11 @@ func (r *Rule) undecided(models []string, entries []driver.DirEntry) error {
 	for _, e := range entries {
 		names = append(names, e.Name)
 	}
-	e := &Undecided{text: "the directory has no model, only " + list(names), err: tensor.ErrUnknownFormat}
+	text := "the directory has no model, only " + list(names)
+	if len(names) == 0 {
+		text = "the directory is empty"
+	}
+	e := &Undecided{text: text, err: tensor.ErrUnknownFormat}
 	for _, entry := range entries {
 		if entry.Dir && e.Name == "" && (isComponent(entry.Name) || strings.HasPrefix(entry.Name, "models--")) {
 			e.Name = entry.Name

@@ -69,7 +69,7 @@ func (c *Cipher) OpenAt(file io.ReaderAt, off, size int64, extra []byte) ([]byte
 	}
 	plain, err := c.gcm.Open(b[:0], nil, b, extra)
 	if err != nil {
-		return nil, fmt.Errorf("%w, or what it encrypts was tampered with", tensor.ErrKey)
+		return nil, fmt.Errorf("wrong key, or the encrypted data was changed%.0w", tensor.ErrKey)
 	}
 	return plain[:len(plain):len(plain)], nil
 }

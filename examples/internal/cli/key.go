@@ -22,7 +22,7 @@ const keySize = 32
 // often logged.
 var ErrKey = errors.New("the key is not 64 hexadecimal digits")
 
-var errEmpty = errors.New("the key is empty; to use none, leave the option out")
+var errEmpty = errors.New("the key is empty; leave the option out to use none")
 
 // KeyOption is an option whose value is a key or the name of a key file. An empty value, as from an
 // unset shell variable, is an error: treated as a missing option, it would write a file unencrypted
@@ -41,12 +41,12 @@ func (t *Tool) KeyOption(f *flag.FlagSet, name, usage string) *KeyOption {
 
 // KeyFlag adds -key, to be read with Secret.
 func (t *Tool) KeyFlag(f *flag.FlagSet) *KeyOption {
-	return t.KeyOption(f, "key", "key of an encrypted file, `HEX` of 64 digits, or @FILE that holds them")
+	return t.KeyOption(f, "key", "key of an encrypted file: `HEX` of 64 digits, or @FILE with them")
 }
 
 // TrustFlag adds -trust, to be read with Public.
 func (t *Tool) TrustFlag(f *flag.FlagSet) *KeyOption {
-	return t.KeyOption(f, "trust", "public key that must have signed the files, in a `PUB.pem`")
+	return t.KeyOption(f, "trust", "public key of the required signer, in `PUB.pem`")
 }
 
 // String implements flag.Value. It does not return the key.

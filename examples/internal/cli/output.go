@@ -63,7 +63,7 @@ func CheckOutput(path, in string) error {
 		return nil
 	}
 	if b, err := os.Stat(in); err == nil && os.SameFile(a, b) {
-		return BadArgument(fmt.Errorf("-o %s would replace the file that is read", path))
+		return BadArgument(fmt.Errorf("-o %s would replace the input file", path))
 	}
 	return nil
 }
@@ -71,7 +71,7 @@ func CheckOutput(path, in string) error {
 // CheckBinary returns an error if binary output would go to a terminal.
 func CheckBinary(path string, stdout io.Writer, what string) error {
 	if (path == "" || path == "-") && Terminal(stdout) {
-		return BadArgument(fmt.Errorf("%s is not for a terminal; -o FILE writes it to a file", what))
+		return BadArgument(fmt.Errorf("%s cannot be shown in a terminal; -o FILE writes it to a file", what))
 	}
 	return nil
 }
@@ -79,7 +79,7 @@ func CheckBinary(path string, stdout io.Writer, what string) error {
 // CheckTarget returns an error if path is "-", for a file that cannot be written to standard output.
 func CheckTarget(path string) error {
 	if path == "-" {
-		return BadArgument(errors.New("the result cannot go to standard output: it is assembled next to the file it becomes; ./- is a file called -"))
+		return BadArgument(errors.New("cannot write to standard output: name a file, ./- for a file called -"))
 	}
 	return nil
 }

@@ -65,9 +65,9 @@ func reason(o *flag.Flag, err error) string {
 	case text != "parse error":
 		return text
 	case IsSwitch(o):
-		return "it is true or false"
+		return "want true or false"
 	default:
-		return "it is not a number"
+		return "want a number"
 	}
 }
 
@@ -77,7 +77,7 @@ func (t *Tool) unknown(f *flag.FlagSet, arg, name string) error {
 	f.VisitAll(func(o *flag.Flag) { names = append(names, o.Name) })
 	hint := DidYouMean(name, t.dash(), names)
 	if _, err := os.Lstat(arg); err == nil {
-		hint += fmt.Sprintf("; ./%s is a file of that name", arg)
+		hint += fmt.Sprintf("; for the file %s, write ./%s", arg, arg)
 	}
 	return t.Usagef("unknown option %s%s", arg, hint)
 }

@@ -39,14 +39,14 @@ func TestParse(t *testing.T) {
 		{"a value with =", []string{"-text=a=b"}, outcome{Text: "a=b"}, ""},
 		{"sizes", []string{"-size", "1.5 GiB"}, outcome{Size: 3 << 29}, ""},
 		{"decimal sizes", []string{"-size", "200MB"}, outcome{Size: 200_000_000}, ""},
-		{"a file that looks like an option", []string{"-x"}, outcome{}, "unknown option -x; ./-x is a file of that name; usage: prog do [-n N] FILE"},
-		{"misspelled", []string{"a", "-txet", "b"}, outcome{Operands: nil}, "unknown option -txet; did you mean --text?; usage: prog do [-n N] FILE"},
-		{"nothing like it", []string{"--frobnicate=3"}, outcome{}, "unknown option --frobnicate=3; usage: prog do [-n N] FILE"},
-		{"no value", []string{"a", "-n"}, outcome{}, "--n needs a value: N; usage: prog do [-n N] FILE"},
-		{"no number", []string{"-n", "many"}, outcome{}, `--n does not take "many": it is not a number; usage: prog do [-n N] FILE`},
-		{"no switch", []string{"-on=maybe"}, outcome{}, `--on does not take "maybe": it is true or false; usage: prog do [-n N] FILE`},
-		{"no size", []string{"-size", "-3MB"}, outcome{}, `--size does not take "-3MB": ` + errSize.Error() + "; usage: prog do [-n N] FILE"},
-		{"more than there is", []string{"-size", "9999999999GB"}, outcome{}, `--size does not take "9999999999GB": ` + errSize.Error() + "; usage: prog do [-n N] FILE"},
+		{"a file that looks like an option", []string{"-x"}, outcome{}, "unknown option -x; for the file -x, write ./-x"},
+		{"misspelled", []string{"a", "-txet", "b"}, outcome{Operands: nil}, "unknown option -txet; did you mean --text?"},
+		{"nothing like it", []string{"--frobnicate=3"}, outcome{}, "unknown option --frobnicate=3"},
+		{"no value", []string{"a", "-n"}, outcome{}, "--n needs a value: N"},
+		{"no number", []string{"-n", "many"}, outcome{}, `--n does not take "many": want a number`},
+		{"no switch", []string{"-on=maybe"}, outcome{}, `--on does not take "maybe": want true or false`},
+		{"no size", []string{"-size", "-3MB"}, outcome{}, `--size does not take "-3MB": ` + errSize.Error() + ""},
+		{"more than there is", []string{"-size", "9999999999GB"}, outcome{}, `--size does not take "9999999999GB": ` + errSize.Error() + ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var got outcome

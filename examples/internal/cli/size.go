@@ -11,14 +11,14 @@ import (
 // MemoryFlag adds -max-memory.
 func (t *Tool) MemoryFlag(f *flag.FlagSet) *ByteSize {
 	s := new(ByteSize)
-	f.Var(s, "max-memory", "refuse a file that takes more memory than `SIZE`, such as 500MB or 2GiB")
+	f.Var(s, "max-memory", "refuse files that need more memory than `SIZE`, such as 500MB or 2GiB")
 	return s
 }
 
 // ByteSize is a flag.Value for sizes such as "200MB", "1.5GiB" and "1000000".
 type ByteSize int64
 
-var errSize = errors.New("a size is a number of bytes, with kB, MB, GB, KiB, MiB or GiB behind it if need be")
+var errSize = errors.New("want a size such as 500MB, 2GiB or 1000000")
 
 // units lists the suffixes for each factor in lower case. "b" and "" must be last.
 var units = []struct {

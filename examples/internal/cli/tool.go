@@ -28,14 +28,17 @@ var ErrReported = errors.New("reported")
 var errUsage = errors.New("usage")
 
 // usageError wraps an error and errUsage, without adding to the text.
-type usageError struct{ error }
+type usageError struct {
+	error
+	usage string // printed after the error unless there is advice; may be ""
+}
 
 func (usageError) Is(target error) bool { return target == errUsage }
 
 func (e usageError) Unwrap() error { return e.error }
 
 // BadArgument marks err as an error in the command line.
-func BadArgument(err error) error { return usageError{err} }
+func BadArgument(err error) error { return usageError{err, ""} }
 
 // Tool describes a program or a subcommand for its help.
 type Tool struct {
@@ -57,9 +60,9 @@ func (t *Tool) Program() string {
 
 func (t *Tool) usage() string { return strings.TrimSpace(t.Name + " " + t.Args) }
 
-// Usagef returns an error in the command line; the message ends with the usage.
+// Usagef returns an error in the command line. Status prints the usage after it.
 func (t *Tool) Usagef(text string, args ...any) error {
-	return usageError{fmt.Errorf("%s; usage: %s", fmt.Sprintf(text, args...), t.usage())}
+	return usageError{fmt.Errorf(text, args...), t.usage()}
 }
 
 func (t *Tool) dash() string { return cmp.Or(t.Dash, "-") }
@@ -116,12 +119,17 @@ func Advised(err error, line string) error {
 	return advised{err, line}
 }
 
-// Status prints err on one line, unless it was printed before, and returns the exit status.
+// Status prints err on one line, unless it was printed before, and returns the exit status. After
+// an error in the command line it prints advice or else the usage, on another line.
 func (t *Tool) Status(err error, errs io.Writer) int {
 	var a advised
-	if errors.As(err, &a) {
+	var u usageError
+	switch {
+	case errors.As(err, &a):
 		defer fmt.Fprintln(errs, a.line)
 		err = a.error
+	case errors.As(err, &u) && u.usage != "":
+		defer fmt.Fprintln(errs, "usage: "+u.usage)
 	}
 	switch {
 	case err == nil, errors.Is(err, flag.ErrHelp):
@@ -148,7 +156,7 @@ func (t *Tool) Each(paths []string, errs io.Writer, f func(path string) error) e
 		if err := f(path); errors.Is(err, context.Canceled) {
 			return err
 		} else if err != nil {
-			t.Complain(err, errs)
+			t.Status(err, errs)
 			bad = ErrReported
 		}
 	}

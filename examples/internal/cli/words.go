@@ -14,7 +14,7 @@ import (
 // words replaces terms of the library and names of Go types in messages by those of the command
 // line. Options have one dash, or Tool.Dash.
 var words = strings.NewReplacer(
-	"Options.MaxMemory", "-max-memory", "Options.Root names one", "-root DIR names a directory", "Options.Root", "-root",
+	"Options.MaxMemory", "-max-memory", "needs Compression", "needs -compress", "Options.Root names one", "-root DIR names a directory", "Options.Root", "-root",
 	"see WriteOptions.ExternalFrom", "-external-from 1024 stores them in a separate file",
 	", and not allowed here", ", unless -extended allows it",
 	"a *rsa.PublicKey", "an RSA key", "a *ecdsa.PublicKey", "an ECDSA key", "a ed25519.PublicKey", "an Ed25519 key",
@@ -29,6 +29,7 @@ var words = strings.NewReplacer(
 var options = map[string]string{
 	"Compression": "compress", "Level": "level", "Align": "align", "ExternalFrom": "external-from",
 	"Extended": "extended", "MaxShard": "max-shard", "Key": "encrypt", "Signer": "sign", "Rename": "rename",
+	"JoinScales": "join",
 }
 
 // Options returns the command-line options by library field.
@@ -40,9 +41,13 @@ func (t *Tool) text(err error) string {
 	errors.As(err, &located)
 	if errors.Is(err, format.ErrOption) && located != nil && options[located.Field] != "" {
 		// Leave out the format and the file: the error is in an option.
-		return strings.ReplaceAll(located.Err.Error(), format.ErrOption.Error(), t.dash()+options[located.Field])
+		text := strings.ReplaceAll(located.Err.Error(), format.ErrOption.Error(), t.dash()+options[located.Field])
+		return words.Replace(text)
 	}
 	text := err.Error()
+	if errors.Is(err, format.ErrOption) {
+		text = strings.Replace(text, format.ErrOption.Error()+": ", "", 1)
+	}
 	var failed *fs.PathError
 	if errors.As(err, &failed) {
 		text = strings.Replace(text, failed.Error(), failure(failed, strings.Count(text, failed.Path) > 1), 1)
@@ -63,9 +68,14 @@ func failure(e *fs.PathError, named bool) string {
 	dir, base := filepath.Split(e.Path)
 	switch {
 	case strings.HasPrefix(base, ".") && strings.HasSuffix(base, ".tmp"):
-		return fmt.Sprintf("no file can be made in %s: %v", filepath.Join(dir, "."), e.Err)
-	case named:
-		return e.Err.Error()
+		return fmt.Sprintf("cannot create a file in %s: %v", filepath.Join(dir, "."), e.Err)
 	}
-	return fmt.Sprintf("%s: %v", e.Path, e.Err)
+	reason := e.Err.Error()
+	if errors.Is(e.Err, fs.ErrNotExist) && strings.ContainsAny(e.Path, "*?[") {
+		reason = "no file matches the pattern"
+	}
+	if named {
+		return reason
+	}
+	return e.Path + ": " + reason
 }
