@@ -32,6 +32,8 @@ func (m *mapped) ReadAtContext(_ context.Context, p []byte, off int64) (int, err
 	return copy(p, m.data[off:]), nil
 }
 
+func (m *mapped) Size() int64 { return int64(len(m.data)) }
+
 func (m *mapped) IsUsed(off, size int64) bool { return false }
 
 func (m *mapped) MarkUsed(off, size int64) {}

@@ -18,6 +18,8 @@ type File interface {
 
 // Mapping is the mapping of a file.
 type Mapping interface {
+	// Size returns the number of bytes of the file.
+	Size() int64
 	// IsUsed reports whether the program has used the bytes of a range in place, so that their pages are mapped.
 	IsUsed(off, size int64) bool
 	// MarkUsed says that the program uses the bytes of a range in place.

@@ -13,8 +13,8 @@ const PieceSize = 256 << 10
 // FetchSize is the number of bytes to read from a reader at a time, unless Pass.Fetch is set.
 const FetchSize = 32 << 20
 
-// Small is the number of bytes of mappings below which a pass uses them where they are: a page fault maps as much, and
-// opening the file would cost more than the fault.
+// Small is the number of bytes of mappings below which a pass uses them where they are, and the size of a file below which
+// it does: a page fault maps as much, and opening the file would cost more than the fault.
 const Small = 64 << 10
 
 // mostOpen is the number of files that a pass keeps open.

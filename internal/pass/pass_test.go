@@ -53,6 +53,8 @@ func (f *fake) ReadAtContext(_ context.Context, p []byte, off int64) (int, error
 	return n, nil
 }
 
+func (m *fakeMapping) Size() int64 { return int64(len(m.data)) }
+
 func (m *fakeMapping) IsUsed(off, size int64) bool {
 	for i := off / Small; i*Small < off+size; i++ {
 		if !m.used[i] {
@@ -279,6 +281,22 @@ func TestManyFiles(t *testing.T) {
 		}
 		if d := cmp.Diff([]string{"pread 131072 at 0"}, f.log); d != "" {
 			t.Errorf("file %d: %s", i, d)
+		}
+	}
+}
+
+// TestSmallFiles: small files are used where they are, however many they are.
+func TestSmallFiles(t *testing.T) {
+	var p Pass
+	defer p.Close()
+	for range 10 {
+		f := newMapping(20 * kB)
+		err := p.Pieces(Range{File: f, Size: 20 * kB}, func([]byte) error { return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff([]string{"populate 20480 at 0"}, f.log); d != "" {
+			t.Fatal(d)
 		}
 	}
 }

@@ -43,7 +43,7 @@ func (p *Pass) choose(r *Range) source {
 		s.mapping.MarkUsed(r.Offset, r.Size)
 		return s
 	}
-	if s.mapping.IsUsed(r.Offset, r.Size) || p.isSmall(r) {
+	if s.mapping.IsUsed(r.Offset, r.Size) || p.isSmall(r, s.mapping) {
 		return s
 	}
 	file, isOwn := p.open(r.File, s.mapping)
@@ -59,8 +59,11 @@ func (p *Pass) choose(r *Range) source {
 	return s
 }
 
-// isSmall reports whether the pass has read little of mappings, with this range.
-func (p *Pass) isSmall(r *Range) bool {
+// isSmall reports whether a file is small, or the pass has read little of mappings, with this range.
+func (p *Pass) isSmall(r *Range, m Mapping) bool {
+	if m.Size() < Small {
+		return true
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mapped += r.Size
