@@ -2,20 +2,13 @@ package convert
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"math"
-	"slices"
-	"strings"
-	"sync"
 
-	"github.com/cespare/xxhash/v2"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/readonce"
-	"github.com/weightmap/weightmap/internal/target"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -90,7 +83,7 @@ func (j *job) checked(m *format.Model) (*Report, error) {
 			return nil, err
 		}
 	}
-	j.read = readonce.New(m)
+	j.read = reader{j.ctx, readonce.New(m)}
 	if err := j.run(m); err != nil {
 		return nil, err
 	}
@@ -99,61 +92,42 @@ func (j *job) checked(m *format.Model) (*Report, error) {
 
 // run converts a model.
 func (j *job) run(m *format.Model) error {
-	if err := j.plan(m); err != nil {
+	if err := j.makePlan(m); err != nil {
 		return err
 	}
-	w, err := j.create()
-	if err != nil {
+	w := newWriting(j)
+	defer w.abort()
+	err := w.create()
+	if err != nil || j.o.DryRun {
 		return err
 	}
-	defer w.Abort()
-	if j.o.DryRun {
-		return nil
-	}
-	defer func() {
-		close(j.stop)
-		j.running.Wait()
-	}()
-	for i, it := range j.items {
-		j.begin(i)
-		if err := j.write(w, it); err != nil {
-			return err
-		}
-	}
-	if err := w.Close(); err != nil {
+	err = w.run()
+	if err != nil || !j.o.Verify {
 		return err
 	}
-	j.warn()
-	if j.target.MaxShard > 0 {
-		j.report.Files = w.Files()
-	}
-	if j.o.Verify {
-		return j.verify()
-	}
-	return nil
+	return j.verify()
 }
 
 // job is a running conversion.
 type job struct {
-	ctx      context.Context
-	o        Options
-	target   format.WriteOptions // with a Format
-	driver   driver.Driver
-	format   string // the name of the target's
-	path     string
-	out      io.Writer // where to write, nil for the path
-	to       *schema.Schema
-	items    []*item
-	report   *Report
-	uses     uses  // how nodes use tensors
-	gaps     []gap // nodes without an operator in the target
-	read     *readonce.Reader
-	workers  int      // tensors converted concurrently
-	taken    int64    // bytes written so far
-	begun    int      // index of the first item not yet started
-	suffered []string // the tensors that lost more than usual, and how
-	running  sync.WaitGroup
-	stop     chan struct{}
+	ctx    context.Context
+	o      Options
+	target format.WriteOptions // with a Format
+	driver driver.Driver
+	format string // the name of the target's
+	path   string
+	out    io.Writer // where to write, nil for the path
+	read   reader    // of the source
+	plan   plan
+	report *Report
+}
+
+// plan says what to write.
+type plan struct {
+	schema *schema.Schema
+	items  []*item
+	uses   uses  // how nodes use tensors
+	gaps   []gap // nodes without an operator in the target
 }
 
 // item is a tensor of the source and its description in the target.
@@ -164,145 +138,4 @@ type item struct {
 	z       *tensor.Quantizer // set if the tensor is quantized
 	stream  *stream           // set if the tensor changes, once its conversion has started
 	sum     uint64            // of the written data, for Verify
-}
-
-// create starts the target. It first lets the format store names and parameters that it has no field
-// for. With Lossy it then accepts the remaining losses one by one, so that each is reported.
-func (j *job) create() (*format.Writer, error) {
-	opts := j.target
-	opts.AcceptLoss = j.accepted()
-	opts.Progress = j.progress
-	lost := map[schema.Loss]bool{} // also with KeepNames
-	items := j.byName()
-	// A part is never the model, and integers that this conversion made are useless without parameters.
-	useless := func(l schema.Loss) bool {
-		it := items[l.Name]
-		return l.Kind == schema.LossPart || l.Kind == schema.LossQuantization && it != nil && it.z != nil
-	}
-	for {
-		w, err := j.open(&opts)
-		refused := lossesIn(err)
-		switch {
-		case refused == nil || !j.o.Lossy && opts.KeepNames:
-			j.report.Kept = slices.DeleteFunc(j.report.Kept, func(l schema.Loss) bool { return lost[l] })
-			return w, err
-		case !opts.KeepNames:
-			opts.KeepNames, j.report.Kept = true, refused
-			continue
-		}
-		if slices.ContainsFunc(refused, func(l schema.Loss) bool { return !l.Acceptable || lost[l] || useless(l) }) {
-			return nil, err
-		}
-		// Leaving these out may cause further losses, which the next attempt reports.
-		for _, l := range refused {
-			lost[l] = true
-			opts.AcceptLoss = append(opts.AcceptLoss, l.Item())
-		}
-		j.report.Losses = append(j.report.Losses, refused...)
-	}
-}
-
-// accepted returns the losses to accept: those of Write, but for the parameters of tensors that this conversion quantizes. The
-// integers would mean nothing.
-func (j *job) accepted() []string {
-	const one = string(schema.LossQuantization) + ":"
-	items := j.byName()
-	var list []string
-	for _, s := range j.target.AcceptLoss {
-		name, isOne := strings.CutPrefix(s, one)
-		it := items[name]
-		switch {
-		case s == string(schema.LossQuantization):
-			for _, it := range j.items {
-				if it.z == nil {
-					list = append(list, one+it.to.Name)
-				}
-			}
-		case isOne && it != nil && it.z != nil:
-		default:
-			list = append(list, s)
-		}
-	}
-	return list
-}
-
-// open starts the target.
-func (j *job) open(o *format.WriteOptions) (*format.Writer, error) {
-	if j.out != nil {
-		return format.NewWriter(j.out, j.to, o)
-	}
-	return format.Create(j.path, j.to, o)
-}
-
-// byName returns the items by their names in the target.
-func (j *job) byName() map[string]*item {
-	items := make(map[string]*item, len(j.items))
-	for _, it := range j.items {
-		items[it.to.Name] = it
-	}
-	return items
-}
-
-// lossesIn returns the losses that an error lists.
-func lossesIn(err error) []schema.Loss {
-	var refused *schema.LossError
-	if errors.As(err, &refused) {
-		return refused.Losses
-	}
-	return nil
-}
-
-// write writes one tensor.
-func (j *job) write(w *format.Writer, it *item) error {
-	if it.changes {
-		if err := j.copy(w, it, it.stream); err != nil {
-			return err
-		}
-		// The writer may stop before the end.
-		if _, err := io.Copy(io.Discard, it.stream); err != nil {
-			return err
-		}
-		if it.stream.lost > 0 {
-			j.accept(overflow(it, it.stream.lost))
-		}
-		stats := tensor.QuantStats{SNR: math.Inf(1), Nonzero: it.stream.nonzero, Zeroed: it.stream.zeroed, ZeroRows: it.stream.rows.Count}
-		if it.z != nil {
-			stats = it.z.Stats()
-			j.report.Quantized = append(j.report.Quantized, Stats{it.to.Name, stats})
-		}
-		if why := suffered(stats); why != "" {
-			j.suffered = append(j.suffered, fmt.Sprintf("%q %s", it.to.Name, why))
-		}
-		it.stream = nil
-		return nil
-	}
-	v, err := j.read.Tensor(it.from)
-	if err != nil {
-		return err
-	}
-	if !v.ZeroCopy() {
-		// Loading it would take the memory of the whole tensor.
-		return j.copy(w, it, io.NewSectionReader(v, 0, v.Info().Size))
-	}
-	return target.ReadView(v, func(r io.Reader) error { return j.copy(w, it, r) })
-}
-
-// copy writes the data of r.
-func (j *job) copy(w *format.Writer, it *item, r io.Reader) error {
-	if !j.o.Verify {
-		return w.WriteTensor(it.to.Name, r)
-	}
-	h := xxhash.New()
-	err := w.WriteTensor(it.to.Name, io.TeeReader(r, h))
-	it.sum = h.Sum64()
-	return err
-}
-
-// progress receives the writer's progress and passes it on.
-func (j *job) progress(done, total int64, tensor string) {
-	j.read.Used(done - j.taken)
-	j.taken = done
-	if j.target.Progress != nil {
-		j.target.Progress(done, total, tensor)
-	}
 }

@@ -14,14 +14,14 @@ import (
 // and cannot store quantization parameters.
 func (j *job) dequantize() error {
 	vocabulary, ok := j.driver.(driver.Vocabulary)
-	if !ok || vocabulary.Operators() != nil || j.to.Graph == nil || len(j.to.Graph.Nodes) == 0 || len(j.gaps) > 0 {
+	if !ok || vocabulary.Operators() != nil || j.plan.schema.Graph == nil || len(j.plan.schema.Graph.Nodes) == 0 || len(j.plan.gaps) > 0 {
 		return nil
 	}
 	without := map[string]bool{}
-	for _, l := range j.losses(&schema.Schema{Tensors: j.infos()}) {
+	for _, l := range j.losses(&schema.Schema{Tensors: j.plan.infos()}) {
 		without[l.Name] = without[l.Name] || l.Kind == schema.LossQuantization
 	}
-	t := newTranslator(j.to, j.items, "")
+	t := newTranslator(j.plan.schema, j.plan.items, "")
 	g := t.graph
 	fixed := map[string]bool{} // inputs and outputs of the graph
 	for _, v := range slices.Concat(g.Inputs, g.Outputs) {
@@ -34,7 +34,7 @@ func (j *job) dequantize() error {
 			continue
 		}
 		// Parameters along an axis need version 13.
-		if set := operatorSet(j.to); set < 10 || set < 13 && q.Axis != tensor.PerTensor {
+		if set := operatorSet(j.plan.schema); set < 10 || set < 13 && q.Axis != tensor.PerTensor {
 			continue
 		}
 		n, err := t.dequantizing(info.Name, info.DType, q)
@@ -51,7 +51,7 @@ func (j *job) dequantize() error {
 		}
 	})
 	g.Nodes = append(t.nodes, g.Nodes...)
-	j.items, j.to.Graph = t.items, g
+	j.plan.items, j.plan.schema.Graph = t.items, g
 	return nil
 }
 
@@ -74,9 +74,9 @@ func (j *job) losses(s *schema.Schema) []schema.Loss {
 }
 
 // infos returns the descriptions of the target's tensors.
-func (j *job) infos() []tensor.Info {
-	list := make([]tensor.Info, len(j.items))
-	for i, it := range j.items {
+func (p *plan) infos() []tensor.Info {
+	list := make([]tensor.Info, len(p.items))
+	for i, it := range p.items {
 		list[i] = it.to
 		list[i].Size = it.size()
 	}
@@ -105,10 +105,14 @@ func (t *translator) dequantizing(name string, d tensor.DType, q *tensor.Quantiz
 			zeros[i] = byte(q.ZeroPoints[min(i, len(q.ZeroPoints)-1)])
 		}
 	}
-	n.Op, n.Inputs, n.Outputs = "DequantizeLinear", []string{name, "", ""}, []string{t.fresh(name + "_real")}
-	if n.Inputs[1], err = t.add(tensor.Of(t.fresh(name+"_scale"), shape, q.Scales)); err == nil {
-		n.Inputs[2], err = t.add(tensor.FromBytes(t.fresh(name+"_zero_point"), d, shape, zeros))
+	n.Op = "DequantizeLinear"
+	n.Inputs = []string{name, "", ""}
+	n.Outputs = []string{t.fresh(name + "_real")}
+	n.Inputs[1], err = t.add(tensor.Of(t.fresh(name+"_scale"), shape, q.Scales))
+	if err != nil {
+		return n, err
 	}
+	n.Inputs[2], err = t.add(tensor.FromBytes(t.fresh(name+"_zero_point"), d, shape, zeros))
 	return n, err
 }
 
@@ -125,7 +129,8 @@ func (t *translator) quantized(in *schema.Node) error {
 	}
 	constants := make([]*item, len(in.Inputs))
 	for i, name := range in.Inputs {
-		if constants[i] = t.at(name).tensor; constants[i] == nil {
+		constants[i] = t.at(name).tensor
+		if constants[i] == nil {
 			return unsupported("it dequantizes what is no constant, or in a form that is not known")
 		}
 	}

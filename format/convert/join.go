@@ -15,8 +15,8 @@ func (j *job) join(m *format.Model, g *schema.Graph) error {
 	if g != nil && len(g.Nodes) > 0 {
 		return located(m, "", unsupported("nodes of its graph use weights and scales apart, so they cannot be joined"))
 	}
-	pairs := quant.Pairs(j.infos())
-	if len(pairs) == 0 && len(quant.FindPacked(j.infos())) > 0 {
+	pairs := quant.Pairs(j.plan.infos())
+	if len(pairs) == 0 && len(quant.FindPacked(j.plan.infos())) > 0 {
 		return located(m, "", unsupported(j.these()+", which joining does not decode"))
 	}
 	if len(pairs) == 0 {
@@ -24,7 +24,7 @@ func (j *job) join(m *format.Model, g *schema.Graph) error {
 	}
 	scales := make(map[*item]bool, len(pairs))
 	for _, pair := range pairs {
-		weight, scale := j.items[pair.Weight], j.items[pair.Scale]
+		weight, scale := j.plan.items[pair.Weight], j.plan.items[pair.Scale]
 		v, err := quant.Join(weight.from, scale.from)
 		if err != nil {
 			return err
@@ -32,7 +32,7 @@ func (j *job) join(m *format.Model, g *schema.Graph) error {
 		*weight = item{from: v, to: tensor.Info{Name: pair.Name, DType: tensor.Float32, Shape: v.Shape().Clone()}, changes: true}
 		scales[scale] = true
 	}
-	j.items = slices.DeleteFunc(j.items, func(it *item) bool { return scales[it] || isMarker(it) })
+	j.plan.items = slices.DeleteFunc(j.plan.items, func(it *item) bool { return scales[it] || isMarker(it) })
 	return nil
 }
 

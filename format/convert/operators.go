@@ -155,7 +155,8 @@ func windowed(n *node, in []dims) dims {
 		n.attrs["kernel_shape"] = []int64(slices.Clone(in[1][2:]))
 	}
 	if auto := n.attrs["auto_pad"]; auto == "VALID" || auto == "" {
-		if n.attrs["auto_pad"] = "NOTSET"; auto == "VALID" {
+		n.attrs["auto_pad"] = "NOTSET"
+		if auto == "VALID" {
 			delete(n.attrs, "pads")
 		}
 	}
@@ -169,23 +170,28 @@ func windowed(n *node, in []dims) dims {
 		}
 		return n.list(name)
 	}
-	strides, dilations, pads := complete("strides", axes), complete("dilations", axes), complete("pads", 2*axes)
+	strides := complete("strides", axes)
+	dilations := complete("dilations", axes)
+	pads := complete("pads", 2*axes)
 	if len(x) < 3 {
 		return nil
 	}
 	isKnown := len(kernel) == axes && len(strides) == axes && len(dilations) == axes
 	if auto := n.attrs["auto_pad"]; auto != "NOTSET" {
-		if pads = nil; isKnown {
+		pads = nil
+		if isKnown {
 			pads = samePads(x[2:], kernel, strides, dilations, auto == "SAME_LOWER")
 		}
 		if pads != nil {
-			n.attrs["auto_pad"], n.attrs["pads"] = "NOTSET", pads
+			n.attrs["auto_pad"] = "NOTSET"
+			n.attrs["pads"] = pads
 		}
 	}
 	isKnown = isKnown && len(pads) == 2*axes && n.integer("ceil_mode") == 0
 	out := slices.Clone(x)
 	for i, d := range x[2:] {
-		if out[2+i] = unknown; isKnown && d >= 0 && strides[i] >= 1 {
+		out[2+i] = unknown
+		if isKnown && d >= 0 && strides[i] >= 1 {
 			out[2+i] = max(unknown, (d+pads[i]+pads[axes+i]-(kernel[i]-1)*dilations[i]-1)/strides[i]+1)
 		}
 	}

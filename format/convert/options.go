@@ -97,7 +97,7 @@ type Stats struct {
 
 // newJob returns a job to write to path, or "" for an io.Writer. It checks the options, which may be nil.
 func newJob(ctx context.Context, path string, o *Options) (*job, error) {
-	j := &job{ctx: ctx, path: path, report: &Report{}, stop: make(chan struct{})}
+	j := &job{ctx: ctx, path: path, report: &Report{}}
 	if ctx == nil {
 		j.ctx = context.Background()
 	}

@@ -18,7 +18,7 @@ func (j *job) packed(m *format.Model, g *schema.Graph) error {
 	if g != nil && len(g.Nodes) > 0 {
 		return nil // the graph says what the tensors mean
 	}
-	j.report.Packed = quant.FindPacked(j.infos())
+	j.report.Packed = quant.FindPacked(j.plan.infos())
 	if len(j.report.Packed) == 0 || !j.computes() || m.Format() == j.format {
 		return nil
 	}
@@ -27,11 +27,11 @@ func (j *job) packed(m *format.Model, g *schema.Graph) error {
 
 // these describes the first packed weights.
 func (j *job) these() string {
-	p := quant.FindPacked(j.infos())[0]
+	p := quant.FindPacked(j.plan.infos())[0]
 	if len(p.Weights) == 1 {
-		return fmt.Sprintf("%q is a packed %s weight", j.items[p.Weights[0]].to.Name, p.Scheme)
+		return fmt.Sprintf("%q is a packed %s weight", j.plan.items[p.Weights[0]].to.Name, p.Scheme)
 	}
-	return fmt.Sprintf("%d tensors are packed %s weights, the first is %q", len(p.Weights), p.Scheme, j.items[p.Weights[0]].to.Name)
+	return fmt.Sprintf("%d tensors are packed %s weights, the first is %q", len(p.Weights), p.Scheme, j.plan.items[p.Weights[0]].to.Name)
 }
 
 // computes reports whether programs that read the target's format compute with its tensors by their types, and know no

@@ -1,9 +1,11 @@
 package convert
 
 import (
+	"context"
 	"slices"
 	"sync"
 
+	"github.com/weightmap/weightmap/internal/readonce"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -28,20 +30,36 @@ type piece struct {
 	mem   *scratch
 }
 
+// reader reads the tensors of a model once.
+type reader struct {
+	ctx context.Context
+	*readonce.Reader
+}
+
 // each calls f for the pieces of a tensor, in order.
-func (j *job) each(v tensor.View, f func(*piece) error) error {
-	v, err := j.read.Tensor(v)
-	info, elems := v.Info(), v.Elems()
+func (r reader) each(v tensor.View, f func(*piece) error) error {
+	v, err := r.Tensor(v)
+	if err != nil {
+		return err
+	}
+	info := v.Info()
+	elems := v.Elems()
 	p := piece{v: v, mem: scratches.Get().(*scratch)}
 	defer scratches.Put(p.mem)
-	for ; err == nil && p.first < elems; p.first += int64(p.n) {
+	for p.first < elems {
 		p.n = int(min(pieceElems, elems-p.first))
-		j.read.Used(int64(bytesOf(&info, p.n)))
-		if err = j.ctx.Err(); err == nil {
-			err = f(&p)
+		r.Used(int64(bytesOf(&info, p.n)))
+		err := r.ctx.Err()
+		if err != nil {
+			return err
 		}
+		err = f(&p)
+		if err != nil {
+			return err
+		}
+		p.first += int64(p.n)
 	}
-	return err
+	return nil
 }
 
 // bytesOf returns the size of n elements, which are whole blocks.
@@ -83,17 +101,17 @@ func (p *piece) integers() ([]int64, error) {
 
 // next converts a piece to the new type, in dst.
 func (s *stream) next(p *piece, dst []byte) error {
-	_, integer := spanOf(s.to.DType)
+	_, integer := spanOf(s.item.to.DType)
 	switch {
-	case s.z != nil:
+	case s.item.z != nil:
 		numbers, err := decode(p, &p.mem.single)
 		if err != nil {
 			return err
 		}
-		return s.z.Encode(dst, numbers)
+		return s.item.z.Encode(dst, numbers)
 	case integer:
 		numbers, err := p.integers()
-		size := int(s.to.DType.Size())
+		size := int(s.item.to.DType.Size())
 		for i, x := range numbers {
 			for k := range size {
 				dst[i*size+k] = byte(x >> (8 * k))
@@ -112,6 +130,6 @@ func reals[F float32 | float64](s *stream, p *piece, mem *[]F, dst []byte) error
 	if err != nil {
 		return err
 	}
-	count(&s.tally, s.to.DType, numbers)
-	return tensor.Encode(dst, s.to.DType, numbers)
+	count(&s.tally, s.item.to.DType, numbers)
+	return tensor.Encode(dst, s.item.to.DType, numbers)
 }

@@ -13,79 +13,118 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// plan determines the changes to each tensor and makes the target's plan.
-func (j *job) plan(m *format.Model) error {
-	p, err := m.Schema()
+// makePlan determines the changes to each tensor, and the schema of the target.
+func (j *job) makePlan(m *format.Model) error {
+	s, err := m.Schema()
 	if err != nil {
 		return err
 	}
-	if err := m.RestoreNames(p); err != nil {
+	err = m.RestoreNames(s)
+	if err != nil {
 		return err
 	}
-	for i, info := range p.Tensors {
-		j.items = append(j.items, &item{from: m.At(i), to: info})
+	j.plan.schema = s
+	for i, info := range s.Tensors {
+		j.plan.items = append(j.plan.items, &item{from: m.At(i), to: info})
 	}
-	j.translate(m, p)
-	j.leaveOwn(m, p)
+	j.translate(m, s)
+	j.leaveOwn(m, s)
 	if j.o.JoinScales {
-		if err := j.join(m, p.Graph); err != nil {
+		err := j.join(m, s.Graph)
+		if err != nil {
 			return err
 		}
 	}
-	j.uses = usesOf(p.Graph, j.byName())
-	names, gone := make(map[string]string, len(j.items)), make(map[string]bool)
-	owners := make(map[string]string) // names before by names after, if there is Rename
-	if p.Native != nil {
-		p.Native.Renamed = make(map[string]string)
+	j.plan.uses = usesOf(s.Graph, j.plan.byName())
+	gone := j.drop()
+	err = j.packed(m, s.Graph)
+	if err != nil {
+		return err
 	}
-	j.items = slices.DeleteFunc(j.items, func(it *item) bool {
+	names, err := j.changeAll(m)
+	if err != nil {
+		return err
+	}
+	err = j.observeAll(m)
+	if err != nil {
+		return err
+	}
+	err = j.graph(m, gone, names)
+	if err != nil {
+		return err
+	}
+	err = j.dequantize()
+	if err != nil {
+		return err
+	}
+	err = j.fit()
+	if err != nil {
+		return err
+	}
+	s.Tensors = j.plan.infos()
+	return j.refuse()
+}
+
+// drop removes the tensors that are not to be kept, and returns their names.
+func (j *job) drop() map[string]bool {
+	gone := make(map[string]bool)
+	j.plan.items = slices.DeleteFunc(j.plan.items, func(it *item) bool {
 		gone[it.to.Name] = j.o.Keep != nil && !j.o.Keep(it.to)
 		return gone[it.to.Name]
 	})
-	if err := j.packed(m, p.Graph); err != nil {
-		return err
+	return gone
+}
+
+// changeAll determines the new types and names of all tensors. It returns the new names by the old ones.
+func (j *job) changeAll(m *format.Model) (map[string]string, error) {
+	names := make(map[string]string, len(j.plan.items))
+	owners := make(map[string]string) // names before by names after, if there is Rename
+	native := j.plan.schema.Native
+	if native != nil {
+		native.Renamed = make(map[string]string)
 	}
-	for _, it := range j.items {
+	for _, it := range j.plan.items {
 		name := it.to.Name
-		if err := j.change(it); err != nil {
-			return named(m, name, err)
+		err := j.change(it)
+		if err != nil {
+			return nil, named(m, name, err)
 		}
 		if j.o.Rename != nil {
 			it.to.Name = j.o.Rename(name)
-			if other, taken := owners[it.to.Name]; taken {
+			other, taken := owners[it.to.Name]
+			if taken {
 				err := fmt.Errorf("%w: tensors %q and %q would both be called %q%.0w", format.ErrOption, other, name, it.to.Name, format.ErrSchema)
-				return &tensor.Error{Format: j.format, Field: "Rename", Offset: -1, Err: err}
+				return nil, &tensor.Error{Format: j.format, Field: "Rename", Offset: -1, Err: err}
 			}
 			owners[it.to.Name] = name
 		}
-		if p.Native != nil && it.to.Name != name {
-			p.Native.Renamed[it.to.Name] = name
+		if native != nil && it.to.Name != name {
+			native.Renamed[it.to.Name] = name
 		}
 		names[name] = it.to.Name
 	}
-	j.workers = workersFor(j.items)
-	err = work.Each(j.ctx, len(j.items), j.workers, func(i int) error {
-		it := j.items[i]
+	return names, nil
+}
+
+// observeAll determines the parameters of all tensors that become integers.
+func (j *job) observeAll(m *format.Model) error {
+	items := j.plan.items
+	return work.Each(j.ctx, len(items), workersFor(items), func(i int) error {
+		it := items[i]
 		if it.z == nil || it.to.Encoding != nil {
 			return nil
 		}
 		return named(m, it.from.Name(), j.observe(it))
 	})
-	if err != nil {
-		return err
+}
+
+// byName returns the items by their names in the target.
+func (p *plan) byName() map[string]*item {
+	items := make(map[string]*item, len(p.items))
+	for _, it := range p.items {
+		items[it.to.Name] = it
 	}
-	j.to = p
-	if err := j.graph(m, gone, names); err != nil {
-		return err
-	}
-	if err := j.dequantize(); err != nil {
-		return err
-	}
-	if err := j.fit(); err != nil {
-		return err
-	}
-	p.Tensors = j.infos()
-	return j.refuse()
+	return items
 }
 
 // change determines the new dtype of a tensor, or the options to quantize it.
@@ -93,7 +132,7 @@ func (j *job) change(it *item) error {
 	if !isReal(&it.to) {
 		return nil
 	}
-	if _, used := j.uses[it.to.Name]; used && it.to.Encoding != nil && lowbit.IsInteger(it.to.Encoding.Name) {
+	if _, used := j.plan.uses[it.to.Name]; used && it.to.Encoding != nil && lowbit.IsInteger(it.to.Encoding.Name) {
 		return nil // DequantizeLinear nodes interpret it
 	}
 	to := j.o.DType
@@ -142,44 +181,48 @@ func (it *item) quantize(q *tensor.QuantizeOptions) (err error) {
 
 // observe reads a tensor to determine its quantization parameters.
 func (j *job) observe(it *item) error {
-	err := j.each(it.from, func(p *piece) error {
+	err := j.read.each(it.from, func(p *piece) error {
 		numbers, err := decode(p, &p.mem.single)
 		if err != nil {
 			return err
 		}
 		return it.z.Observe(numbers)
 	})
-	if err == nil {
-		it.to.Quant, err = it.z.Parameters()
+	if err != nil {
+		return err
 	}
+	it.to.Quant, err = it.z.Parameters()
 	return err
 }
 
 // graph removes and renames tensors in the graph.
 func (j *job) graph(m *format.Model, gone map[string]bool, names map[string]string) error {
-	if j.to.Graph == nil || j.o.Keep == nil && j.o.Rename == nil {
+	if j.plan.schema.Graph == nil || j.o.Keep == nil && j.o.Rename == nil {
 		return nil
 	}
-	g := j.to.Graph.Clone()
-	j.to.Graph = g
+	g := j.plan.schema.Graph.Clone()
+	j.plan.schema.Graph = g
 	forget(g, gone)
 	for _, v := range g.Inputs {
 		delete(gone, v.Name) // the tensor was only its default value
 	}
-	lost, called := "", make(map[string]bool)
+	lost := ""
+	called := make(map[string]bool)
 	g.Values(func(s *string) {
-		if called[*s] = true; lost == "" && gone[*s] {
+		called[*s] = true
+		if lost == "" && gone[*s] {
 			lost = *s
 		}
 	})
 	if lost != "" {
 		l := schema.Loss{Kind: schema.LossGraph, Why: fmt.Sprintf("it uses tensor %q, which is not kept", lost), Acceptable: true}
-		if j.to.Graph = nil; j.accept(l) {
+		j.plan.schema.Graph = nil
+		if j.accept(l) {
 			return nil
 		}
 		return located(m, "graph", fmt.Errorf("%w: %s", format.ErrSchema, l.Why))
 	}
-	for _, it := range j.items {
+	for _, it := range j.plan.items {
 		if _, old := names[it.to.Name]; !old && called[it.to.Name] {
 			return named(m, it.from.Name(), fmt.Errorf("%w: the graph calls another value %q, which is to be its new name", format.ErrSchema, it.to.Name))
 		}

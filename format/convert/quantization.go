@@ -28,7 +28,7 @@ func (j *job) quantizes(t *tensor.Info) (*tensor.QuantizeOptions, string) {
 		if !j.o.QuantizeOnly(*t) {
 			return nil, ""
 		}
-	} else if why := j.uses.keeps(t); why != "" {
+	} else if why := j.plan.uses.keeps(t); why != "" {
 		return nil, why
 	}
 	q := j.o.Quantize(*t)
@@ -42,7 +42,7 @@ func (j *job) quantizes(t *tensor.Info) (*tensor.QuantizeOptions, string) {
 		}
 	}
 	if o.PerChannel && o.Axis == OutputAxis {
-		o.Axis = max(j.uses[t.Name].axis, 0)
+		o.Axis = max(j.plan.uses[t.Name].axis, 0)
 	}
 	return &o, ""
 }
@@ -83,7 +83,8 @@ func roleOf(n *schema.Node, k int, shape tensor.Shape) (r role) {
 	case strings.Contains(op, "norm"):
 		r.constant = "constant of a normalization"
 	case op == "lstm" || op == "gru" || op == "rnn":
-		if r.axis = 1; k == 3 {
+		r.axis = 1
+		if k == 3 {
 			r.constant = "bias"
 		}
 	case k == 2 && (strings.Contains(op, "conv") || op == "gemm" || op == "linear" || op == "fullyconnected"):

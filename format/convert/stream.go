@@ -29,60 +29,84 @@ func workersFor(items []*item) int {
 	return min(runtime.GOMAXPROCS(0), 4)
 }
 
-// stream is the data of a tensor, converted by another goroutine. It is an io.Reader.
-type stream struct {
-	*item
-	pieces chan *[]byte
-	err    error   // valid once pieces is closed
-	tally          // likewise
-	piece  *[]byte // being read
-	left   []byte  // unread rest of piece
+// streams converts the tensors of a plan, some of them concurrently and ahead of the writer.
+type streams struct {
+	j       *job
+	read    reader
+	items   []*item
+	workers int // tensors converted concurrently
+	begun   int // index of the first item not yet started
+	running sync.WaitGroup
+	stop    chan struct{}
 }
 
-var buffers = sync.Pool{New: func() any { return new([]byte) }}
+func newStreams(j *job, read reader) *streams {
+	items := j.plan.items
+	return &streams{j: j, read: read, items: items, workers: workersFor(items), stop: make(chan struct{})}
+}
+
+// close ends the conversions and waits for them.
+func (s *streams) close() {
+	close(s.stop)
+	s.running.Wait()
+}
 
 // begin starts converting the tensor with index now and those that follow.
-func (j *job) begin(now int) {
-	for ; j.begun < min(now+2*j.workers-1, len(j.items)); j.begun++ {
-		if it := j.items[j.begun]; it.changes {
-			it.stream = j.start(it)
+func (s *streams) begin(now int) {
+	for ; s.begun < min(now+2*s.workers-1, len(s.items)); s.begun++ {
+		it := s.items[s.begun]
+		if it.changes {
+			it.stream = s.start(it)
 		}
 	}
 }
 
 // start starts converting a tensor.
-func (j *job) start(it *item) *stream {
-	s := &stream{item: it, pieces: make(chan *[]byte, ahead)}
-	s.rows = vector.NewZeroRows(it.to.Shape)
-	j.running.Go(func() {
-		work.Catch(func() error { return j.convert(s) }, func(err error) {
-			s.err = cmp.Or(err, io.EOF)
-			close(s.pieces)
+func (s *streams) start(it *item) *stream {
+	out := &stream{item: it, pieces: make(chan *[]byte, ahead)}
+	out.tally.rows = vector.NewZeroRows(it.to.Shape)
+	s.running.Go(func() {
+		work.Catch(func() error { return s.convert(out) }, func(err error) {
+			out.err = cmp.Or(err, io.EOF)
+			close(out.pieces)
 		})
 	})
-	return s
+	return out
 }
 
 // convert converts a tensor.
-func (j *job) convert(s *stream) error {
-	accepted := j.o.Lossy || j.named(overflow(s.item, 0))
-	return j.each(s.from, func(p *piece) error {
+func (s *streams) convert(out *stream) error {
+	accepted := s.j.o.Lossy || s.j.named(overflow(out.item, 0))
+	return s.read.each(out.item.from, func(p *piece) error {
 		b := buffers.Get().(*[]byte)
-		*b = room(*b, bytesOf(&s.to, p.n))
-		if err := s.next(p, *b); err != nil {
+		*b = room(*b, bytesOf(&out.item.to, p.n))
+		err := out.next(p, *b)
+		if err != nil {
 			return err
 		}
-		if s.lost > 0 && !accepted {
-			return unsupported("%s, which only a lossy conversion does", overflow(s.item, s.lost).Why)
+		if out.tally.lost > 0 && !accepted {
+			return unsupported("%s, which only a lossy conversion does", overflow(out.item, out.tally.lost).Why)
 		}
 		select {
-		case s.pieces <- b:
+		case out.pieces <- b:
 			return nil
-		case <-j.stop:
+		case <-s.stop:
 			return context.Canceled
 		}
 	})
 }
+
+// stream is the data of a tensor, converted by another goroutine. It is an io.Reader.
+type stream struct {
+	item   *item
+	pieces chan *[]byte
+	err    error   // valid once pieces is closed
+	tally  tally   // likewise
+	piece  *[]byte // being read
+	left   []byte  // unread rest of piece
+}
+
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
 // Read implements io.Reader. A panic or Goexit of the converting goroutine, such as a panic of the
 // source's reader, happens in the caller's goroutine.
@@ -91,7 +115,8 @@ func (s *stream) Read(p []byte) (int, error) {
 		if s.piece != nil {
 			buffers.Put(s.piece)
 		}
-		if s.piece = <-s.pieces; s.piece == nil {
+		s.piece = <-s.pieces
+		if s.piece == nil {
 			return 0, work.Rethrow(s.err)
 		}
 		s.left = *s.piece

@@ -32,11 +32,12 @@ func (j *job) translate(m *format.Model, p *schema.Schema) {
 	if err != nil || p.Graph == nil || len(p.Graph.Nodes) == 0 || m.Format() == j.format {
 		return // with an error, the model's driver is not registered
 	}
-	t := newTranslator(p, j.items, j.format)
+	t := newTranslator(p, j.plan.items, j.format)
 	t.run(source.Driver(), j.driver, j.hasGraphs())
-	if j.gaps = t.gaps; len(j.gaps) == 0 && len(t.nodes) > 0 {
+	j.plan.gaps = t.gaps
+	if len(t.gaps) == 0 && len(t.nodes) > 0 {
 		t.finish()
-		j.items = t.items
+		j.plan.items = t.items
 	}
 }
 
@@ -108,12 +109,14 @@ func (t *translator) values() {
 	for i := range t.graph.Nodes {
 		for _, name := range t.graph.Nodes[i].Inputs {
 			v := t.at(name)
-			v.uses, v.last = v.uses+1, i
+			v.uses++
+			v.last = i
 		}
 	}
 	for _, o := range t.graph.Outputs {
 		v := t.at(o.Name)
-		v.uses, v.leaves = v.uses+1, true
+		v.uses++
+		v.leaves = true
 	}
 	t.inputs()
 	// Up to version 3, initializers had to be inputs too.
@@ -164,7 +167,9 @@ func (t *translator) run(source, target driver.Driver, hasGraphs bool) {
 		}
 		return
 	}
-	if t.from, t.to = from.Operators(), to.Operators(); t.from == nil && t.to == nil {
+	t.from = from.Operators()
+	t.to = to.Operators()
+	if t.from == nil && t.to == nil {
 		return
 	}
 	t.values()
@@ -333,7 +338,8 @@ func (t *translator) write(n *node) error {
 			continue
 		}
 		var out schema.Node
-		if out, err = t.express(&t.to[i], n, in); err == nil {
+		out, err = t.express(&t.to[i], n, in)
+		if err == nil {
 			t.nodes = append(t.nodes, out)
 			return nil
 		}
@@ -406,11 +412,11 @@ func (t *translator) writeONNX(n *node) error {
 
 // refuse reports nodes without a counterpart as a loss of the graph.
 func (j *job) refuse() error {
-	if len(j.gaps) == 0 {
+	if len(j.plan.gaps) == 0 {
 		return nil
 	}
-	_, err := schema.Fit(j.format, j.to, j.target.AcceptLoss, func(p *schema.Schema, l *schema.LossList) error {
-		for _, g := range j.gaps {
+	_, err := schema.Fit(j.format, j.plan.schema, j.target.AcceptLoss, func(p *schema.Schema, l *schema.LossList) error {
+		for _, g := range j.plan.gaps {
 			if p.Graph != nil {
 				l.Graph(g.part, g.err)
 			}
@@ -419,7 +425,7 @@ func (j *job) refuse() error {
 	})
 	var refused *schema.LossError
 	if errors.As(err, &refused) { // names what else the target lacks
-		bare := *j.to
+		bare := *j.plan.schema
 		bare.Graph = nil
 		others, _ := format.Losses(j.path, &bare, &j.target)
 		refused.Losses = append(refused.Losses, others...)
@@ -429,6 +435,6 @@ func (j *job) refuse() error {
 			return wire.Place(err, "", j.path, "")
 		}
 	}
-	j.to.Graph = nil
+	j.plan.schema.Graph = nil
 	return nil
 }

@@ -1,7 +1,6 @@
 package convert
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 
@@ -25,19 +24,21 @@ func (j *job) verify() error {
 		return err
 	}
 	defer m.Close()
-	j.read = readonce.New(m)
-	if m.Len() != len(j.items) {
-		return located(m, "", fmt.Errorf("%w: %d tensors, %d were written", format.ErrCorrupt, m.Len(), len(j.items)))
+	c := &comparison{j: j, read: reader{j.ctx, readonce.New(m)}}
+	c.streams = newStreams(j, c.read)
+	defer c.streams.close()
+	if m.Len() != len(j.plan.items) {
+		return located(m, "", fmt.Errorf("%w: %d tensors, %d were written", format.ErrCorrupt, m.Len(), len(j.plan.items)))
 	}
 	progress := work.Progress{Report: j.target.Progress}
-	for _, it := range j.items {
+	for _, it := range j.plan.items {
 		progress.Expect(it.size())
 	}
-	missing := j.byName()
+	missing := j.plan.byName()
 	renamed := make(map[string]int) // contents of tensors whose names the target replaced
 	for name, v := range m.Tensors() {
 		it := missing[name]
-		got, err := j.contentOf(v, it)
+		got, err := c.contentOf(v, it)
 		switch {
 		case err != nil:
 			return err
@@ -51,15 +52,23 @@ func (j *job) verify() error {
 			progress.Done(it.size(), name)
 		}
 	}
-	for _, it := range j.items {
+	for _, it := range j.plan.items {
 		if missing[it.to.Name] == nil {
 			continue
 		}
-		if renamed[it.content()]--; renamed[it.content()] < 0 {
+		renamed[it.content()]--
+		if renamed[it.content()] < 0 {
 			return named(m, it.to.Name, fmt.Errorf("%w: no tensor holds %s", format.ErrChecksum, it.content()))
 		}
 	}
 	return nil
+}
+
+// comparison reads the target again.
+type comparison struct {
+	j       *job
+	read    reader // of the target
+	streams *streams
 }
 
 // content describes what was written of a tensor, apart from its name.
@@ -70,8 +79,8 @@ func content(typeName string, shape tensor.Shape, sum uint64) string {
 }
 
 // contentOf reads a tensor of the target in pieces. it is what was written under its name, or nil.
-func (j *job) contentOf(v tensor.View, it *item) (string, error) {
-	v, err := j.read.Tensor(v)
+func (c *comparison) contentOf(v tensor.View, it *item) (string, error) {
+	v, err := c.read.Tensor(v)
 	if err != nil {
 		return "", err
 	}
@@ -79,21 +88,28 @@ func (j *job) contentOf(v tensor.View, it *item) (string, error) {
 	switch { // formats may return quantized tensors as real numbers
 	case it == nil || it.to.Quant == nil || v.DType() != tensor.Float32:
 	case it.z == nil:
-		source, err := j.sumOf(item{from: it.from, to: info})
-		target, failed := j.sumOf(item{from: v, to: info})
-		if err = cmp.Or(err, failed); err != nil || target == source {
-			return it.content(), err
-		}
-	default: // quantize them again
-		if _, err := it.z.Parameters(); err != nil { // restarts the quantizer
+		source, err := c.sumOf(item{from: it.from, to: info})
+		if err != nil {
 			return "", err
 		}
-		sum, err := j.sumOf(item{from: v, to: it.to, z: it.z})
+		target, err := c.sumOf(item{from: v, to: info})
+		if err != nil {
+			return "", err
+		}
+		if target == source {
+			return it.content(), nil
+		}
+	default: // quantize them again
+		_, err := it.z.Parameters() // restarts the quantizer
+		if err != nil {
+			return "", err
+		}
+		sum, err := c.sumOf(item{from: v, to: it.to, z: it.z})
 		return content(it.to.TypeName(), info.Shape, sum), err
 	}
-	err = target.EachPiece(j.ctx, v, func(b []byte) error {
+	err = target.EachPiece(c.j.ctx, v, func(b []byte) error {
 		_, _ = h.Write(b)
-		j.read.Used(int64(len(b)))
+		c.read.Used(int64(len(b)))
 		return nil
 	})
 	if err != nil {
@@ -103,8 +119,8 @@ func (j *job) contentOf(v tensor.View, it *item) (string, error) {
 }
 
 // sumOf returns the checksum of a tensor after conversion.
-func (j *job) sumOf(it item) (uint64, error) {
+func (c *comparison) sumOf(it item) (uint64, error) {
 	h := xxhash.New()
-	_, err := io.Copy(h, j.start(&it))
+	_, err := io.Copy(h, c.streams.start(&it))
 	return h.Sum64(), err
 }

@@ -223,7 +223,8 @@ func take(attrs map[string]any, a *driver.Attribute) (any, error) {
 		if !ok && !spread(a) {
 			continue
 		}
-		if delete(attrs, name); !ok && i < len(def) {
+		delete(attrs, name)
+		if !ok && i < len(def) {
 			v = def[i]
 		}
 		if !sameType(v, neutral(a.Value)) {

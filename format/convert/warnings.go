@@ -35,19 +35,19 @@ func suffered(s tensor.QuantStats) string {
 	return "(" + strings.Join(what, ", ") + ")"
 }
 
-// warn adds a line about the tensors that lost more than usual.
-func (j *job) warn() {
-	n := len(j.suffered)
+// warning returns a line about the tensors that lost more than usual, or "".
+func warning(suffered []string) string {
+	n := len(suffered)
 	if n == 0 {
-		return
+		return ""
 	}
 	line := "1 tensor lost much: "
 	if n > 1 {
 		line = fmt.Sprintf("%d tensors lost much: ", n)
 	}
-	line += strings.Join(j.suffered[:min(n, mostNamed)], ", ")
+	line += strings.Join(suffered[:min(n, mostNamed)], ", ")
 	if n > mostNamed {
 		line += fmt.Sprintf(" and %d more", n-mostNamed)
 	}
-	j.report.Warnings = append(j.report.Warnings, line)
+	return line
 }

@@ -46,7 +46,7 @@ func spanOf(d tensor.DType) (span, bool) {
 // fit changes dtypes that the target lacks to types that hold the same numbers, and scalars to shape
 // [1], as far as that is accepted. The format refuses what remains, with a reason.
 func (j *job) fit() error {
-	byName := j.byName()
+	byName := j.plan.byName()
 	known := map[tensor.DType]bool{}
 	takes := func(d tensor.DType) bool {
 		if _, ok := known[d]; !ok {
@@ -55,20 +55,23 @@ func (j *job) fit() error {
 		}
 		return known[d]
 	}
-	for _, l := range j.losses(&schema.Schema{Tensors: j.infos()}) {
+	for _, l := range j.losses(&schema.Schema{Tensors: j.plan.infos()}) {
 		it := byName[l.Name]
 		if it == nil {
 			continue
 		}
-		to, shape, why := it.to.DType, it.to.Shape, "a scalar is written with the shape [1]"
+		to := it.to.DType
+		shape := it.to.Shape
+		why := "a scalar is written with the shape [1]"
 		switch {
 		case l.Kind == schema.LossShape && len(shape) == 0:
 			shape = tensor.Shape{1}
 		case l.Kind == schema.LossDType && !it.changes:
-			var err error
-			if to, err = j.fitting(it, takes); err != nil {
+			fitting, err := j.fitting(it, takes)
+			if err != nil {
 				return err
 			}
+			to = fitting
 			why = fmt.Sprintf("%v is written as %v, with the same values", it.to.DType, to)
 		default:
 			continue
@@ -115,19 +118,23 @@ func (j *job) fitting(it *item, takes func(tensor.DType) bool) (tensor.DType, er
 	if !integer || it.to.Quant != nil {
 		return tensor.Invalid, nil
 	}
-	low, high := int64(0), int64(0) // of the integers that the tensor has
-	err := j.each(it.from, func(p *piece) error {
+	var low, high int64 // of the integers that the tensor has
+	err := j.read.each(it.from, func(p *piece) error {
 		numbers, err := p.integers()
-		low, high = min(low, slices.Min(numbers)), max(high, slices.Max(numbers))
-		return err
+		if err != nil {
+			return err
+		}
+		low = min(low, slices.Min(numbers))
+		high = max(high, slices.Max(numbers))
+		return nil
 	})
-	if low < own.low { // numbers of Uint64 beyond int64
+	if err != nil || low < own.low { // numbers of Uint64 beyond int64
 		return tensor.Invalid, err
 	}
 	for _, s := range slices.Backward(spans) {
-		if err == nil && s.holds(low, high) && s != own && takes(s.dtype) {
+		if s.holds(low, high) && s != own && takes(s.dtype) {
 			return s.dtype, nil
 		}
 	}
-	return tensor.Invalid, err
+	return tensor.Invalid, nil
 }
