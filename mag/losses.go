@@ -11,7 +11,6 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
-	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -19,7 +18,7 @@ import (
 // cannot hold.
 func (d fileFormat) Losses(p *schema.Schema, o *driver.LayoutOptions, l *schema.LossList) error {
 	if d.Checksum > CRC32 {
-		return wire.Refuse(formatName, "checksum", "%w: no form %d", format.ErrUnsupported, d.Checksum)
+		return driver.OptionError(formatName, "Checksum", "no form %d", d.Checksum)
 	}
 	l.AllQuantization(p, "the format has no quantization parameters")
 	l.AnyGraph(p, "the format has no graph")

@@ -65,7 +65,7 @@ type settings struct {
 func (d fileFormat) settings(o *driver.LayoutOptions) (*settings, error) {
 	c := &settings{Format: Format(d), common: o, level: cmp.Or(o.Level, codecs.DefaultLevel)}
 	if c.Version == 1 && c.HeaderSize != 0 {
-		return nil, refuse("header_size", format.ErrUnsupported, "version 1 has no header size")
+		return nil, driver.OptionError(formatName, "HeaderSize", "version 1 has no header size")
 	}
 	c.Version = cmp.Or(c.Version, maxVersion)
 	c.HeaderSize = cmp.Or(c.HeaderSize, headerStruct)
@@ -76,16 +76,16 @@ func (d fileFormat) settings(o *driver.LayoutOptions) (*settings, error) {
 	}
 	switch {
 	case c.Version != 1 && c.Version != 2:
-		return nil, refuse("version", format.ErrVersion, "%d, not %d or %d", c.Version, minVersion, maxVersion)
+		return nil, driver.OptionError(formatName, "Version", "%d, not %d or %d", c.Version, minVersion, maxVersion)
 	case c.HeaderSize != headerText && c.HeaderSize != headerStruct:
-		return nil, refuse("header_size", format.ErrUnsupported, "%d, neither %d nor %d",
+		return nil, driver.OptionError(formatName, "HeaderSize", "%d, neither %d nor %d",
 			c.HeaderSize, headerText, headerStruct)
 	case c.Version == 1 && c.needsVersion2():
-		return nil, refuse("version", format.ErrUnsupported, "version 1 has no compression, encryption or signature")
+		return nil, driver.OptionError(formatName, "Version", "version 1 has no compression, encryption or signature")
 	case c.Chunked && c.method == MethodNone:
-		return nil, refuse("chunked", format.ErrUnsupported, "weights have chunks only if they are compressed")
+		return nil, driver.OptionError(formatName, "Chunked", "weights have chunks only if they are compressed")
 	case c.ChunkSize < 0 || c.ChunkSize > 1<<30:
-		return nil, refuse("chunk size", format.ErrLimit, "%d bytes, not 1 to %d", c.ChunkSize, 1<<30)
+		return nil, driver.OptionError(formatName, "ChunkSize", "%d bytes, not 1 to %d", c.ChunkSize, 1<<30)
 	}
 	c.ChunkSize = (c.ChunkSize + alignment - 1) &^ (alignment - 1)
 	return c, c.takeSigner()
@@ -130,7 +130,7 @@ func (c *settings) choose() error {
 		return driver.OptionError(formatName, "Compression", "%q, MLE has %s",
 			c.common.Compression, strings.Join(names, ", "))
 	case c.method == MethodBrotli && !brotli.Writes():
-		return refuse("compression", format.ErrUnsupported, "%v", brotli.ErrNoWriter)
+		return refuse("Compression", format.ErrUnsupported, "%v", brotli.ErrNoWriter)
 	}
 	return nil
 }
@@ -142,10 +142,10 @@ func (c *settings) takeSigner() error {
 	}
 	key, ok := c.common.Signer.(ed25519.PrivateKey)
 	if !ok {
-		return driver.OptionError(formatName, "Signer", "%T, MLE takes Ed25519 keys", c.common.Signer)
+		return refuse("Signer", format.ErrKey, "%T, MLE takes Ed25519 keys", c.common.Signer)
 	}
 	if len(key) != ed25519.PrivateKeySize {
-		return refuse("signer", format.ErrKey, "%d bytes, a private key has %d", len(key), ed25519.PrivateKeySize)
+		return refuse("Signer", format.ErrKey, "%d bytes, a private key has %d", len(key), ed25519.PrivateKeySize)
 	}
 	c.signer = key
 	return nil

@@ -2,7 +2,6 @@ package mle
 
 import (
 	"bytes"
-	"crypto/rand"
 	"crypto/rsa"
 	"encoding/json"
 	"errors"
@@ -84,11 +83,8 @@ func TestWriterRefuses(t *testing.T) {
 		{"float64", one(tensor.Float64, 2), nil, format.ErrUnsupported},
 		{"no elements", one(tensor.Float32, 0), nil, format.ErrUnsupported},
 		{"rank 9", one(tensor.Float32, 1, 1, 1, 1, 1, 1, 1, 1, 1), nil, format.ErrUnsupported},
-		{"version 3", one(tensor.Float32, 1), &format.WriteOptions{Format: Format{Version: 3}}, format.ErrVersion},
-		{"header of 100", one(tensor.Float32, 1), &format.WriteOptions{Format: Format{HeaderSize: 100}}, format.ErrUnsupported},
-		{"chunks of nothing", one(tensor.Float32, 1), &format.WriteOptions{Format: Format{Chunked: true}}, format.ErrUnsupported},
-		{"chunk size", one(tensor.Float32, 1), &format.WriteOptions{Compression: "lz4", Format: Format{Chunked: true, ChunkSize: -1}}, format.ErrLimit},
 		{"short key", one(tensor.Float32, 1), &format.WriteOptions{Key: testKey[:16]}, format.ErrKey},
+		{"another kind of signer", one(tensor.Float32, 1), &format.WriteOptions{Signer: new(rsa.PrivateKey)}, format.ErrKey},
 		{"short signer", one(tensor.Float32, 1), &format.WriteOptions{Signer: testSigner[:32]}, format.ErrKey},
 		{"float16 of halves", one(tensor.Float16, 1), &format.WriteOptions{Format: Format{Lossy: MethodFloat16}}, format.ErrUnsupported},
 		{"lz4 beyond one block", one(tensor.Float32, 1<<29), &format.WriteOptions{Compression: "lz4"}, format.ErrLimit},
@@ -252,8 +248,6 @@ func TestNoTensors(t *testing.T) {
 
 // TestOptions checks that options that MLE lacks, and those that exclude each other, are refused by name.
 func TestOptions(t *testing.T) {
-	rsaKey, err := rsa.GenerateKey(rand.Reader, 2048)
-	expect.OK(t, err)
 	for _, tt := range []struct {
 		name  string
 		o     format.WriteOptions
@@ -270,7 +264,12 @@ func TestOptions(t *testing.T) {
 		{"a lossy method as Compression", format.WriteOptions{Compression: "int8"}, "Compression"},
 		{"a level without compression", format.WriteOptions{Level: 3}, "Level"},
 		{"level 10", format.WriteOptions{Compression: "zstd", Level: 10}, "Level"},
-		{"another kind of key", format.WriteOptions{Signer: rsaKey}, "Signer"},
+		{"version 3", format.WriteOptions{Format: Format{Version: 3}}, "Version"},
+		{"version 1 with compression", format.WriteOptions{Compression: "zstd", Format: Format{Version: 1}}, "Version"},
+		{"version 1 with a header size", format.WriteOptions{Format: Format{Version: 1, HeaderSize: 144}}, "HeaderSize"},
+		{"a header of 100", format.WriteOptions{Format: Format{HeaderSize: 100}}, "HeaderSize"},
+		{"chunks of nothing", format.WriteOptions{Format: Format{Chunked: true}}, "Chunked"},
+		{"a negative chunk", format.WriteOptions{Compression: "lz4", Format: Format{Chunked: true, ChunkSize: -1}}, "ChunkSize"},
 		{"the alignment that it has", format.WriteOptions{Align: 64}, ""},
 		{"more alignment", format.WriteOptions{Align: 128}, "Align"},
 		{"extensions", format.WriteOptions{Extended: true}, "Extended"},

@@ -126,8 +126,8 @@ func TestRefusedOptions(t *testing.T) {
 		want  error
 		field string
 	}{
-		"footer":      {format.WriteOptions{Format: Format{Footer: 2}}, format.ErrSchema, "footer"},
-		"two graphs":  {format.WriteOptions{Format: Format{Operators: []Operator{}}}, format.ErrSchema, "graph"},
+		"footer":      {format.WriteOptions{Format: Format{Footer: 2}}, format.ErrOption, "Footer"},
+		"two graphs":  {format.WriteOptions{Format: Format{Operators: []Operator{}}}, format.ErrOption, "Operators"},
 		"before 1970": {format.WriteOptions{Time: time.Unix(-1, 0)}, format.ErrSchema, "creation timestamp"},
 		"zstd":        {format.WriteOptions{Compression: "zstd"}, format.ErrOption, "Compression"},
 		"level 10":    {format.WriteOptions{Compression: "gzip", Level: 10}, format.ErrOption, "Level"},

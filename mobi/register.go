@@ -7,7 +7,6 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/codec/gzip"
-	"github.com/weightmap/weightmap/internal/wire"
 )
 
 // fileFormat is the driver. Its method Operators has the name of an option.
@@ -36,7 +35,7 @@ func (fileFormat) Detect(head []byte, _ int64) bool {
 // Losses implements driver.Writer.
 func (d fileFormat) Losses(p *schema.Schema, o *driver.LayoutOptions, l *schema.LossList) error {
 	if d.opts.Footer > CRC32 {
-		return wire.Refuse(name, "footer", "%w: %d", format.ErrUnsupported, d.opts.Footer)
+		return driver.OptionError(name, "Footer", "no form %d", d.opts.Footer)
 	}
 	if o.Compression != "" && o.Compression != gzip.Codec.Name {
 		return driver.OptionError(name, "Compression", "%q, MOBI has gzip", o.Compression)

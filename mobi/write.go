@@ -68,7 +68,7 @@ func newDocument(p *schema.Schema, o *driver.LayoutOptions, f *Format, l *schema
 	_, dated := p.Metadata.Get(keyCreated)
 	switch {
 	case own && p.Graph != nil:
-		return nil, wire.Refuse(name, "graph", "%w: both the schema and the options have one", format.ErrUnsupported)
+		return nil, driver.OptionError(name, "Operators", "the schema has a graph, too")
 	case !dated && o.Created() < 0:
 		return nil, wire.Refuse(name, "creation timestamp", "%w: %v is before 1970",
 			format.ErrUnsupported, o.Time)

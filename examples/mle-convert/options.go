@@ -88,6 +88,8 @@ func (j *job) method(compress, quantize string) error {
 		return errors.New("--compress and --quantize exclude each other: a file has one method")
 	case j.to.Version != 1 && j.to.Version != 2:
 		return fmt.Errorf("--version %d: 1 or 2", j.to.Version)
+	case j.to.Version == 1 && (j.write.Compression != "" || quantize != ""):
+		return errors.New("--version 1 has neither --compress nor --quantize")
 	case j.write.Level < 0 || j.write.Level > 9:
 		return fmt.Errorf("--level %d: 1 to 9", j.write.Level)
 	case j.write.Level != 0 && j.write.Compression == "":

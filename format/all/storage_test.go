@@ -189,9 +189,9 @@ func TestOptionsBeforeLosses(t *testing.T) {
 		o     format.WriteOptions
 		field string
 	}{
-		"mag":  {format.WriteOptions{Format: mag.Format{Checksum: mag.CRC32 + 1}}, "checksum"},
-		"mle":  {format.WriteOptions{Format: mle.Format{Chunked: true}}, "chunked"},
-		"mobi": {format.WriteOptions{Format: mobi.Format{Footer: mobi.CRC32 + 1}}, "footer"},
+		"mag":  {format.WriteOptions{Format: mag.Format{Checksum: mag.CRC32 + 1}}, "Checksum"},
+		"mle":  {format.WriteOptions{Format: mle.Format{Chunked: true}}, "Chunked"},
+		"mobi": {format.WriteOptions{Format: mobi.Format{Footer: mobi.CRC32 + 1}}, "Footer"},
 		"wia":  {format.WriteOptions{Format: wia.Format{}, Compression: "lz4"}, "Compression"},
 	} {
 		t.Run(name, func(t *testing.T) {
