@@ -96,8 +96,17 @@ func (r *Region) markEvicted(off, n int64) {
 	if bits == nil {
 		return
 	}
-	for i := (off + PieceSize - 1) / PieceSize; (i+1)*PieceSize <= off+n || off+n == r.size && i*PieceSize < r.size; i++ {
-		(*bits)[i/32].And(^(uint32(1) << (i % 32)))
+	from, to := (off+PieceSize-1)/PieceSize, (off+n)/PieceSize
+	if off+n == r.size {
+		to = int64(countPieces(r.size))
+	}
+	for from < to {
+		word := &(*bits)[from/32]
+		count := min(32-from%32, to-from)
+		if word.Load() != 0 { // most are 0, and a file is evicted often while it is converted
+			word.And(^(uint32(1<<count-1) << (from % 32)))
+		}
+		from += count
 	}
 }
 
