@@ -4,18 +4,18 @@
 //
 // # The file
 //
-//	offset  size
-//	0       4     magic 0x57494131: on disk 31 41 49 57 ("1AIW"); "WIA1" is read too
-//	4       2     major version, 1; others are refused
-//	6       2     minor version, any; written 0
-//	8       16    metadata block: offset, size (uint64 each)
-//	24      16    graph block
-//	40      16    tensor block
-//	56      16    signature block
-//	72      1     compression of the metadata and graph blocks: 0 none, 1 gzip, 2 zstd
-//	73      1     encryption: 0 none, 1 AES-256-GCM
-//	74      182   reserved: written 0, ignored
-//	256           the blocks
+//	offset size field
+//	  0     4   magic           31 41 49 57 ("1AIW", the number 0x57494131); "WIA1" is read too
+//	  4     2   version_major   1; others are refused
+//	  6     2   version_minor   any; written 0
+//	  8    16   metadata_offset, metadata_size    of the metadata block
+//	 24    16   graph_offset, graph_size
+//	 40    16   tensor_offset, tensor_size
+//	 56    16   signature_offset, signature_size
+//	 72     1   compression     of the metadata and graph blocks: 0 none, 1 gzip, 2 zstd
+//	 73     1   encryption      0 none, 1 AES-256-GCM
+//	 74   182   reserved        written 0, ignored
+//	256     -   the blocks
 //
 // The header is 256 bytes, so reserved has 182 bytes; the specification says
 // 214, which does not add up. Blocks follow the header in any order and do not

@@ -1,18 +1,15 @@
 package wia
 
 import (
-	"encoding/binary"
 	"fmt"
 	"slices"
 	"strconv"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/codec"
 	"github.com/weightmap/weightmap/internal/codec/gzip"
 	"github.com/weightmap/weightmap/internal/codec/zstd"
 	"github.com/weightmap/weightmap/internal/protobuf"
-	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -21,14 +18,11 @@ const formatName = "wia"
 // The header.
 const (
 	headerSize = 256
-	magic      = 0x57494131 // "1AIW" on disk
-	magicASCII = 0x31414957 // "WIA1" on disk, read as well
+	magic      = "1AIW" // the number 0x57494131
+	magicASCII = "WIA1" // read as well
 	major      = 1
 	minor      = 0
 	alignment  = 64 // of raw_data in the file
-
-	signatureField  = 64 // offset of signature_size
-	encryptionField = 73 // offset of encryption
 )
 
 // Compression is the compression of a block or a tensor. Its values are those of
@@ -97,98 +91,6 @@ const numSums = signatureBlock
 var blockNames = [numBlocks]string{"header", "metadata", "graph", "tensor", "signature"}
 
 func (b block) String() string { return blockNames[b] }
-
-// spanNames are the names of the offset and size fields of the blocks.
-var spanNames = [numBlocks][2]string{
-	{}, {"metadata_offset", "metadata_size"}, {"graph_offset", "graph_size"}, {"tensor_offset", "tensor_size"}, {"signature_offset", "signature_size"},
-}
-
-// spanAt returns the offset of the offset and size fields of a block.
-func (b block) spanAt() int64 { return 8 + 16*int64(b-metadataBlock) }
-
-// span is a range of a file.
-type span struct{ off, size int64 }
-
-func (s span) end() int64 { return s.off + s.size }
-
-// header is the decoded header of a file.
-type header struct {
-	magic       uint32
-	minor       uint16
-	blocks      [numBlocks]span
-	compression Compression
-	encryption  uint8 // 1 for AES-256-GCM
-}
-
-// bytes returns the encoded header; reserved bytes are zero.
-func (h *header) bytes() []byte {
-	le := binary.LittleEndian
-	b := le.AppendUint32(make([]byte, 0, headerSize), magic)
-	b = le.AppendUint16(le.AppendUint16(b, major), minor)
-	for _, s := range h.blocks[metadataBlock:] {
-		b = le.AppendUint64(le.AppendUint64(b, uint64(s.off)), uint64(s.size))
-	}
-	return append(b, byte(h.compression), h.encryption)[:headerSize]
-}
-
-func isMagic(m uint32) bool { return m == magic || m == magicASCII }
-
-// parse reads the header of section 2.2. It checks the magic number, the version
-// and the codes, and that the blocks are within the file and do not overlap.
-func (h *header) parse(src driver.Source) error {
-	b, err := driver.Prefix(src, headerSize)
-	if err != nil {
-		return err
-	}
-	c := wire.NewCursor(formatName, b, 0)
-	if h.magic = c.U32("magic"); !isMagic(h.magic) {
-		c.Failf("magic", 0, format.ErrMagic, "0x%08x", h.magic)
-	}
-	if v := c.U16("version_major"); v != major {
-		c.Failf("version_major", 4, format.ErrVersion, "%d", v)
-	}
-	h.minor = c.U16("version_minor")
-	h.blocks[headerBlock].size = headerSize
-	for b := metadataBlock; b < numBlocks; b++ {
-		names := &spanNames[b]
-		off, size := c.U64(names[0]), c.U64(names[1])
-		switch left := uint64(src.Size()); {
-		case off > left:
-			c.Failf(names[0], b.spanAt(), tensor.ErrTruncated, "%d, the file has %d bytes", off, left)
-		case size > left-off:
-			c.Failf(names[1], b.spanAt()+8, tensor.ErrTruncated, "%d bytes from offset %d, the file has %d", size, off, left)
-		}
-		h.blocks[b] = span{int64(off), int64(size)}
-	}
-	h.compression = Compression(c.U8("compression"))
-	h.encryption = c.U8("encryption")
-	c.Bytes("reserved", headerSize-74)
-	if h.compression > Zstd {
-		c.Failf("compression", 72, format.ErrUnsupported, "code %d", h.compression)
-	}
-	if h.encryption > 1 {
-		c.Failf("encryption", encryptionField, format.ErrUnsupported, "code %d", h.encryption)
-	}
-	h.checkLayout(&c, src.Size())
-	return c.Err()
-}
-
-// checkLayout refuses overlapping blocks and bytes after the last block.
-func (h *header) checkLayout(c *wire.Cursor, fileSize int64) {
-	last := int64(0)
-	for i, b := range h.blocks {
-		last = max(last, b.end())
-		for j, o := range h.blocks[:i] {
-			if b.size > 0 && o.size > 0 && b.off < o.end() && o.off < b.end() {
-				at, text := block(i).spanAt(), "%d..%d overlaps the %v at %d..%d"
-				c.Failf(spanNames[i][0], at, tensor.ErrCorrupt, text, b.off, b.end(), block(j), o.off, o.end())
-			}
-		}
-	}
-	if fileSize > last {
-		c.Failf("end of file", last, tensor.ErrCorrupt, "%d bytes follow the last block", fileSize-last)
-	}
-}
 
 // messages corresponds to wia.proto, and a test compares them. The reader checks messages and names
 // fields in errors by it.

@@ -1,7 +1,6 @@
 package wia
 
 import (
-	"fmt"
 	"strconv"
 
 	"github.com/weightmap/weightmap/format/driver"
@@ -10,7 +9,6 @@ import (
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/internal/seal"
-	"github.com/weightmap/weightmap/internal/wire"
 )
 
 // parsed is an open file. All but the tensor block is in private memory.
@@ -48,14 +46,26 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.ParseOptio
 	}
 	x.Version = "1." + strconv.Itoa(int(p.hdr.minor))
 	if p.hdr.encryption > 0 {
-		if p.cipher, err = seal.New(o.Key); err != nil {
-			return nil, wire.Error(formatName, "encryption", encryptionField, fmt.Errorf("%w: the file is encrypted", err))
+		p.cipher, err = seal.New(o.Key)
+		if err != nil {
+			return nil, p.hdr.bad(encryptionField, err, "the file is encrypted")
 		}
 	}
-	for _, step := range []func() error{p.readMetadata, p.listTensors, p.decodeGraph, p.readSignatures} {
-		if err := step(); err != nil {
-			return nil, err
-		}
+	err = p.readMetadata()
+	if err != nil {
+		return nil, err
+	}
+	err = p.listTensors()
+	if err != nil {
+		return nil, err
+	}
+	err = p.decodeGraph()
+	if err != nil {
+		return nil, err
+	}
+	err = p.readSignatures()
+	if err != nil {
+		return nil, err
 	}
 	f := p.parsed
 	f.numberExternals()

@@ -54,7 +54,7 @@ func (p *parser) load(b block) (*payload, error) {
 	}
 	if b != tensorBlock {
 		if err := p.memory.Structure(s.size); err != nil {
-			return fail(spanNames[b][1], err)
+			return fail(b.String()+"_size", err)
 		}
 	}
 	err := p.memory.Reserve(s.size)

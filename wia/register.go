@@ -1,7 +1,7 @@
 package wia
 
 import (
-	"encoding/binary"
+	"bytes"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
@@ -30,7 +30,7 @@ func (fileFormat) Describe() driver.Description {
 
 // Detect implements driver.Driver.
 func (fileFormat) Detect(head []byte, _ int64) bool {
-	return len(head) >= 4 && isMagic(binary.LittleEndian.Uint32(head))
+	return bytes.HasPrefix(head, []byte(magic)) || bytes.HasPrefix(head, []byte(magicASCII))
 }
 
 // Operators implements driver.Vocabulary: the operators are those of ONNX.

@@ -188,7 +188,7 @@ func resigned(t *testing.T, b []byte, good *File, g *signatures) []byte {
 	gap := int(s.size) - len(block)
 	if gap < 2 {
 		gap = 0
-		binary.LittleEndian.PutUint64(out[signatureField:], uint64(len(block)))
+		binary.LittleEndian.PutUint64(out[64:], uint64(len(block)))
 		sum := sha256.Sum256(out[:256])
 		g.sums[0] = sum[:]
 		block = g.encode()

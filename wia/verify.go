@@ -146,9 +146,9 @@ func (f *parsed) checkDemand(v driver.Verification) error {
 	case trusted != nil && !usable(trusted):
 		return wire.Errorf(formatName, "signature", -1, format.ErrKey, "%w: a nil or empty %T", format.ErrSignature, trusted)
 	case f.signature == nil && trusted != nil:
-		return wire.Errorf(formatName, "signature_size", signatureField, format.ErrSignature, "the file is not signed")
+		return f.hdr.bad(signatureField, format.ErrSignature, "the file is not signed")
 	case f.signature == nil:
-		return wire.Errorf(formatName, "signature_size", signatureField, format.ErrChecksum, "no checksums")
+		return f.hdr.bad(signatureField, format.ErrChecksum, "no checksums")
 	case trusted == nil:
 		return nil
 	}
