@@ -208,8 +208,8 @@ var malformed = []struct {
 			f.entries = append(f.entries[:2], kv{"", 0, []byte{0}})
 			f.entries[1].value = cat(f.entries[1].value, le64(1<<63))
 		}, "metadata key", 109},
-		{"array of 2^61 uint64", put(9, cat(le32(10), le64(1<<61))), "metadata array length", 129},
-		{"array of 2^61 strings", put(9, cat(le32(8), le64(1<<61))), "metadata array length", 129},
+		{"array of 2^61 uint64", put(9, cat(le32(10), le64(1<<61))), "metadata array length", 121},
+		{"array of 2^61 strings", put(9, cat(le32(8), le64(1<<61))), "metadata array length", 121},
 		{"string in an array too long", put(9, arr(8, str("a"), le64(1<<40))), "metadata value", 146},
 		{"name of 2^60 bytes", func(f *fields) { f.tensors[0].length = ptr(uint64(1 << 60)) }, "tensor name", 156},
 		{"offset behind the file", func(f *fields) { f.tensors[0].offset = ptr(uint64(1 << 20)) }, "tensor offset", 181},

@@ -11,10 +11,10 @@
 //	 4      4   version            uint32, 2 or 3
 //	 8      8   tensor_count       uint64
 //	16      8   metadata_kv_count  uint64
-//	24      -   metadata           metadata_kv_count entries, back to back
-//	            tensor infos       tensor_count records, back to back
-//	            padding            to a multiple of the alignment
-//	            data               of the tensors, each at a multiple of the alignment
+//	24      -   metadata: metadata_kv_count entries, back to back
+//	            tensor infos: tensor_count records, back to back
+//	            padding to a multiple of the alignment
+//	            the data of the tensors, each at a multiple of the alignment
 //
 //	metadata entry:  key string | type uint32 | value
 //	array value:     type of elements uint32 | their number uint64 | elements

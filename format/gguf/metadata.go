@@ -114,7 +114,7 @@ func (d *decoder) value(t valueType) any {
 	case typeArray:
 		return d.array()
 	}
-	return fixed[t](d.Bytes("", valueSizes[t]), 0)
+	return fixed[t](d.r.Bytes("", valueSizes[t]), 0)
 }
 
 func (d *decoder) array() any {
@@ -126,7 +126,7 @@ func (d *decoder) array() any {
 		return elements(n, d.array)
 	}
 	size := valueSizes[elem]
-	return fixed[elem](d.Bytes("", n*size), int(size))
+	return fixed[elem](d.r.Items("", n, size), int(size))
 }
 
 // fixed decode values of the fixed-size types, by their type.

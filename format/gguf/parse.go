@@ -3,7 +3,6 @@ package gguf
 import (
 	"bytes"
 	"cmp"
-	"encoding/binary"
 	"fmt"
 	"math"
 	"math/bits"
@@ -40,26 +39,34 @@ type part struct {
 	said  [len(fileKeys)]located
 }
 
-// atBytes is the memory of the place of an entry, and countAt the offset of their number.
-const (
-	atBytes = 8
-	countAt = 16
-)
+// atBytes is the memory of the place of an entry.
+const atBytes = 8
 
 // Parse implements driver.Driver. It opens the other parts of a split model too.
-func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.ParseOptions) (*driver.Parsed, error) {
+func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.ParseOptions) (*driver.Parsed,
+	error) {
 	f := &parsed{index: x, opts: o}
 	err := f.add(src, 0)
-	if err == nil {
-		err = f.join()
+	if err != nil {
+		return nil, err
 	}
+	err = f.join()
 	if err != nil {
 		return nil, err
 	}
 	own := &f.parts[0]
 	return &driver.Parsed{
-		Own: f, LazyMetadata: f.neutral, LazyValue: f.value, LazyNotes: f.notes, Native: f.native, Sums: sums, Part: f.no, Parts: f.count,
-		HeaderSize: own.head, DataOffset: own.data, Alignment: own.align,
+		Own:          f,
+		LazyMetadata: f.neutral,
+		LazyValue:    f.value,
+		LazyNotes:    f.notes,
+		Native:       f.native,
+		Sums:         sums,
+		Part:         f.no,
+		Parts:        f.count,
+		HeaderSize:   own.head,
+		DataOffset:   own.data,
+		Alignment:    own.align,
 	}, nil
 }
 
@@ -67,29 +74,37 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.ParseOptio
 func sums() []driver.Sum { return []driver.Sum{{Name: "header"}} }
 
 // add reads the structure of one file.
-func (f *parsed) add(src driver.Source, space driver.Space) (err error) {
-	d := &decoder{head: driver.ReadHead(src, f.opts)}
-	d.Cursor = wire.HeadCursor(formatName, d.head, src.Size())
-	defer func() {
-		if closeErr := d.head.Close(d.Offset()); err == nil {
-			err = closeErr
-		}
-	}()
-	version, tensors, count := d.header()
+func (f *parsed) add(src driver.Source, space driver.Space) error {
+	head := driver.ReadHead(src, f.opts)
+	d := &decoder{r: wire.HeadRecord(formatName, head, src.Size()), head: head}
+	err := f.addFile(d, src, space)
+	closeErr := head.Close(d.r.Offset())
+	if err != nil {
+		return err
+	}
+	return closeErr
+}
+
+func (f *parsed) addFile(d *decoder, src driver.Source, space driver.Space) error {
+	h := readHeader(&d.r)
+	header := d.r // for errors about all parts
+	if d.r.Err() != nil {
+		return d.r.Err()
+	}
 	if space == 0 {
-		f.index.Version = strconv.Itoa(int(version))
+		f.index.Version = strconv.Itoa(int(h.version))
 	}
-	p := part{src: src, size: src.Size(), space: space, count: int(count)}
-	if d.Err() == nil {
-		if err := f.opts.Memory.Reserve(atBytes * int64(count)); err != nil {
-			return wire.Error(formatName, "metadata_kv_count", countAt, err)
-		}
-		p.at = make([]int, 0, count)
+	err := f.opts.Memory.Reserve(atBytes * int64(h.entries))
+	if err != nil {
+		d.r.FailField("metadata_kv_count", err)
+		return d.r.Err()
 	}
-	for i := uint64(0); i < count && d.Err() == nil; i++ {
-		p.at = append(p.at, int(d.Offset()-headerSize))
+	p := part{src: src, size: src.Size(), space: space, count: int(h.entries)}
+	p.at = make([]int, 0, h.entries)
+	for range p.count {
+		p.at = append(p.at, int(d.r.Offset()-headerSize))
 		e := d.entry()
-		err := d.Err()
+		err := d.r.Err()
 		if err == nil {
 			err = p.note(&e)
 		}
@@ -97,47 +112,55 @@ func (f *parsed) add(src driver.Source, space driver.Space) (err error) {
 			return named(err, "key", e.key)
 		}
 	}
-	if n := uint64(f.index.Len()) + tensors; n > uint64(driver.MaxTensors) {
-		d.Failf("tensor_count", 8, format.ErrLimit, "%d tensors in all parts, at most %d are allowed", n, driver.MaxTensors)
+	n := uint64(f.index.Len()) + h.tensors
+	if n > uint64(driver.MaxTensors) {
+		header.BadField("tensor_count", format.ErrLimit,
+			"%d tensors in all parts, at most %d are allowed", n, driver.MaxTensors)
+		return header.Err()
 	}
 	p.align = cmp.Or(p.said[alignment].value, defaultAlign)
-	meta := d.Offset()
-	if err := f.addTensors(d, &p, tensors); err != nil {
+	meta := d.r.Offset()
+	err = f.addTensors(d, &p, int(h.tensors))
+	if err != nil {
 		return err
 	}
-	if err := f.opts.Memory.Reserve(meta - headerSize); err != nil {
+	err = f.opts.Memory.Reserve(meta - headerSize)
+	if err != nil {
 		return wire.Error(formatName, "metadata", headerSize, err)
 	}
-	p.meta = bytes.Clone(d.Window(headerSize, meta))
+	p.meta = bytes.Clone(d.r.Window(headerSize, meta))
 	f.parts = append(f.parts, p)
 	return nil
 }
 
-// header reads and checks the first 24 bytes.
-func (d *decoder) header() (version uint32, tensors, entries uint64) {
-	if m := d.Bytes("magic", 4); m != nil && string(m) != magic {
-		d.Failf("magic", 0, format.ErrMagic, "the file begins with % x, not %q", m, magic)
-	}
-	version = d.U32("version")
-	switch swapped := bits.ReverseBytes32(version); {
-	case version == 2 || version == 3:
-	case swapped >= 1 && swapped <= 3:
-		d.Failf("version", 4, format.ErrVersion, "0x%08x is %d with its bytes swapped: the file is big-endian, and only little-endian ones are read: "+
-			"swap the bytes of a copy with gguf-convert-endian COPY little, of the Python package gguf", version, swapped)
-	case version == 1:
-		d.Failf("version", 4, format.ErrVersion, "1, which was written in August 2023 only: convert the model again, with llama.cpp's convert_hf_to_gguf.py --outfile OUT.gguf DIR")
-	default:
-		d.Failf("version", 4, format.ErrVersion, "%d, only 2 and 3 are known", version)
-	}
-	tensors, entries = d.U64("tensor_count"), d.U64("metadata_kv_count")
-	left := uint64(d.Left())
+// header is the first 24 bytes.
+type header struct {
+	version uint32
+	tensors uint64
+	entries uint64
+}
+
+func readHeader(r *wire.Record) (h header) {
+	r.Text("magic", magic, format.ErrMagic)
+	h.version = r.U32("version")
+	swapped := bits.ReverseBytes32(h.version)
 	switch {
-	case tensors > left/minTensor:
-		d.Failf("tensor_count", 8, format.ErrTruncated, "%d tensors take at least %d bytes each, %d are left", tensors, minTensor, left)
-	case entries > (left-tensors*minTensor)/minEntry:
-		d.Failf("metadata_kv_count", 16, format.ErrTruncated, "%d entries take at least %d bytes each, %d are left", entries, minEntry, left-tensors*minTensor)
+	case h.version == 2 || h.version == 3:
+	case swapped >= 1 && swapped <= 3:
+		r.Bad(format.ErrVersion, "0x%08x is %d with its bytes swapped: the file is big-endian, and only "+
+			"little-endian ones are read: swap the bytes of a copy with gguf-convert-endian COPY little, "+
+			"of the Python package gguf", h.version, swapped)
+	case h.version == 1:
+		r.Bad(format.ErrVersion, "1, which was written in August 2023 only: convert the model again, "+
+			"with llama.cpp's convert_hf_to_gguf.py --outfile OUT.gguf DIR")
+	default:
+		r.Bad(format.ErrVersion, "%d, only 2 and 3 are known", h.version)
 	}
-	return version, tensors, entries
+	h.tensors = r.U64("tensor_count")
+	h.entries = r.U64("metadata_kv_count")
+	r.Fits("tensor_count", h.tensors, minTensor)
+	r.Fits("metadata_kv_count", h.entries, minEntry)
+	return h
 }
 
 func checkAlign(n uint32) error {
@@ -155,33 +178,46 @@ func named(err error, what string, name []byte) error {
 	return err
 }
 
-// addTensors adds n tensors to the index. It reads their records twice, since the end of the last one says where the data begins.
-func (f *parsed) addTensors(d *decoder, p *part, n uint64) error {
-	from, names, dims, sized := d.Offset(), 0, 0, true
-	for i := uint64(0); i < n && d.Err() == nil; i++ {
-		d.expect(from, i, n, minTensor)
-		r := d.record(true)
-		names, dims = names+len(r.name), dims+len(r.dims)/8
-		sized = sized && r.typ < uint32(len(elementTypes)) && elementTypes[r.typ].sized()
+// addTensors adds n tensors to the index. It reads their records twice, since the end of the last
+// one says where the data begins.
+func (f *parsed) addTensors(d *decoder, p *part, n int) error {
+	r := &d.r
+	from := r.Offset()
+	names := 0
+	dims := 0
+	sized := true
+	for i := range r.Records("", n, 0) {
+		d.expect(from, uint64(i), uint64(n), minTensor)
+		t := d.record()
+		err := driver.CheckName(t.name)
+		if err != nil {
+			r.FailField("tensor name", err)
+		}
+		names += len(t.name)
+		dims += t.dims.Len()
+		sized = sized && t.typ < uint32(len(elementTypes)) && elementTypes[t.typ].sized()
 	}
-	if d.Err() != nil {
-		return d.Err()
+	if r.Err() != nil {
+		return r.Err()
 	}
-	p.head = d.Offset()
+	p.head = r.Offset()
 	p.data = wire.AlignUp(p.head, p.align)
 	p.end = p.data
-	f.index.Grow(int(n), names, dims)
-	records := wire.NewCursor(formatName, d.Window(from, d.Offset()), from)
+	f.index.Grow(n, names, dims)
 	var starts []uint64 // of the data of all tensors, sorted, if the size of any depends on it
-	again := &decoder{Cursor: records}
-	for !sized && again.Left() > 0 {
-		starts = append(starts, again.record(false).offset)
+	if !sized {
+		r.MoveTo(from)
+		for range r.Records("", n, 0) {
+			starts = append(starts, d.record().offset)
+		}
+		slices.Sort(starts)
 	}
-	slices.Sort(starts)
-	for again.Cursor = records; again.Left() > 0; {
-		r := again.record(false)
-		if err := f.addTensor(again, &r, p, starts); err != nil {
-			return named(err, "tensor", r.name)
+	r.MoveTo(from)
+	for range r.Records("", n, 0) {
+		t := d.record()
+		f.addTensor(r, &t, p, starts)
+		if r.Err() != nil {
+			return named(r.Err(), "tensor", t.name)
 		}
 	}
 	return nil
@@ -190,56 +226,65 @@ func (f *parsed) addTensors(d *decoder, p *part, n uint64) error {
 // encodingBytes is the memory of the encoding of a type that is not in the table.
 const encodingBytes = 128
 
-// addTensor adds the tensor of a record that d has read.
-func (f *parsed) addTensor(d *decoder, r *record, p *part, starts []uint64) error {
-	offsetAt := d.Offset() - 8
-	dimsAt := offsetAt - 4 - int64(len(r.dims))
-	e := typeOf(r.typ)
-	if r.typ >= uint32(len(elementTypes)) {
-		if err := f.opts.Memory.Reserve(encodingBytes); err != nil {
-			d.Fail("tensor type", offsetAt-4, err)
+// addTensor adds the tensor of a record that was just read.
+func (f *parsed) addTensor(r *wire.Record, row *record, p *part, starts []uint64) {
+	e := typeOf(row.typ)
+	if row.typ >= uint32(len(elementTypes)) {
+		err := f.opts.Memory.Reserve(encodingBytes)
+		if err != nil {
+			r.FailField("tensor type", err)
 		}
 	}
 	var t driver.Tensor // field by field: a composite literal would be made elsewhere and copied
-	t.Name, t.DType, t.Encoding, t.Space = r.name, e.dtype, e.encoding, p.space
-	t.Shape = f.index.Dims(len(r.dims) / 8)
+	t.Name = row.name
+	t.DType = e.dtype
+	t.Encoding = e.encoding
+	t.Space = p.space
+	t.Shape = f.index.Dims(row.dims.Len())
 	for i := range t.Shape {
-		n := binary.LittleEndian.Uint64(r.dims[8*i:])
+		n := row.dims.At(i)
 		if n > math.MaxInt64 {
-			d.Failf("tensor dims", dimsAt+8*int64(i), format.ErrCorrupt, "dim %d is %d", i, n)
+			r.BadItem("tensor dims", i, format.ErrCorrupt, "dim %d is %d", i, n)
 		}
 		t.Shape[len(t.Shape)-1-i] = int64(n)
 	}
-	var err error
-	if t.Size, err = e.bytes(t.Shape); err != nil {
-		d.Failf("tensor dims", dimsAt, format.ErrCorrupt, "%w", err)
+	size, err := e.bytes(t.Shape)
+	if err != nil {
+		r.BadField("tensor dims", format.ErrCorrupt, "%w", err)
 	}
-	if r.offset&uint64(p.align-1) != 0 {
-		d.Failf("tensor offset", offsetAt, format.ErrCorrupt, "%d is no multiple of %d, the alignment", r.offset, p.align)
+	t.Size = size
+	if row.offset&uint64(p.align-1) != 0 {
+		r.BadField("tensor offset", format.ErrCorrupt, "%d is no multiple of %d, the alignment",
+			row.offset, p.align)
 	}
 	room := uint64(max(0, p.size-p.data))
 	if !e.sized() && t.Size > 0 {
 		end := room
-		if i, _ := slices.BinarySearch(starts, r.offset+1); i < len(starts) {
+		i, _ := slices.BinarySearch(starts, row.offset+1)
+		if i < len(starts) {
 			end = min(end, starts[i])
 		}
-		if t.Size = int64(end - r.offset); t.Size <= 0 {
-			d.Failf("tensor offset", offsetAt, format.ErrTruncated, "nothing is at %d of %d bytes of data", r.offset, room)
+		t.Size = int64(end - row.offset)
+		if t.Size <= 0 {
+			r.BadField("tensor offset", format.ErrTruncated, "nothing is at %d of %d bytes of data",
+				row.offset, room)
 		}
 	}
 	switch {
-	case t.Size == 0 && r.offset > room && r.offset-room < uint64(p.align):
+	case t.Size == 0 && row.offset > room && row.offset-room < uint64(p.align):
 		t.Offset = p.size // behind padding that is not there
-	case r.offset > room || uint64(t.Size) > room-r.offset:
-		d.Failf("tensor offset", offsetAt, format.ErrTruncated, "%d bytes at %d of %d bytes of data", t.Size, r.offset, room)
+	case row.offset > room || uint64(t.Size) > room-row.offset:
+		r.BadField("tensor offset", format.ErrTruncated, "%d bytes at %d of %d bytes of data", t.Size,
+			row.offset, room)
 	default:
-		t.Offset = min(p.data, p.size) + int64(r.offset)
+		t.Offset = min(p.data, p.size) + int64(row.offset)
 	}
 	p.end = max(p.end, t.Offset+t.Size)
-	if d.Err() == nil {
-		if err := f.index.Add(&t); err != nil {
-			d.Fail("tensor name", dimsAt-4-int64(len(r.name)), err)
-		}
+	if r.Err() != nil {
+		return
 	}
-	return d.Err()
+	err = f.index.Add(&t)
+	if err != nil {
+		r.FailField("tensor name", err)
+	}
 }

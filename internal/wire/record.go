@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"iter"
+	"math"
+	"math/bits"
 	"slices"
 
 	"github.com/weightmap/weightmap/internal/memory"
@@ -103,7 +105,7 @@ func (r *Record) each(list string, n int, typical int64, yield func(int) bool) {
 			break
 		}
 	}
-	r.count = 0
+	r.typical = 0
 }
 
 // note remembers the field that is read next. A pointer is stored only if it changes: while the
@@ -199,7 +201,9 @@ func (r *Record) more(n uint64) bool {
 		r.Bad(tensor.ErrTruncated, "needs %d bytes, %d are left", n, r.Left())
 		return false
 	}
-	r.head.Expect(r.Offset() + r.typical*int64(r.count-r.item))
+	if r.typical > 0 { // else the caller may have told the head
+		r.head.Expect(r.Offset() + r.typical*int64(r.count-r.item))
+	}
 	b, err := r.head.Need(r.Offset() + int64(n))
 	if err != nil {
 		r.Fail(r.full(r.last()), r.Offset(), err)
@@ -238,20 +242,19 @@ func (l Uint64s) At(i int) uint64 {
 }
 
 // Uint32s reads n integers of four bytes without copying them. Any n is safe.
-func (r *Record) Uint32s(name string, n uint64) Uint32s { return r.items(name, n, 2) }
+func (r *Record) Uint32s(name string, n uint64) Uint32s { return r.Items(name, n, 4) }
 
 // Uint64s reads n integers of eight bytes without copying them. Any n is safe.
-func (r *Record) Uint64s(name string, n uint64) Uint64s { return r.items(name, n, 3) }
+func (r *Record) Uint64s(name string, n uint64) Uint64s { return r.Items(name, n, 8) }
 
-// items reads n integers of 1<<shift bytes.
-func (r *Record) items(name string, n uint64, shift uint) []byte {
-	if n > uint64(r.Left())>>shift { // n<<shift may overflow
-		r.note(name)
-		r.Bad(tensor.ErrTruncated, "needs %d times %d bytes, %d are left", n, 1<<shift, r.Left())
-		return nil
+// Items reads n items of size bytes without copying them. Any n is safe; sizes are below 128.
+func (r *Record) Items(name string, n, size uint64) []byte {
+	hi, total := bits.Mul64(n, size)
+	if hi > 0 {
+		total = math.MaxUint64
 	}
-	b := r.Bytes(name, n<<shift)
-	r.read[(r.fields-1)%mostFields].at |= 1 << (placeBits + shift)
+	b := r.Bytes(name, total)
+	r.read[(r.fields-1)%mostFields].at |= int64(size) << placeBits
 	return b
 }
 
@@ -283,11 +286,11 @@ func (r *Record) BadField(name string, sentinel error, text string, args ...any)
 	}
 }
 
-// BadItem refuses item i of a list, a field of the record.
+// BadItem refuses item i of a list, a field of the record. The items of Bytes are bytes.
 func (r *Record) BadItem(name string, i int, sentinel error, text string, args ...any) {
 	if r.err == nil {
 		at, size := r.place(name)
-		r.Stop(Errorf(r.format, r.full(name), at+size*int64(i), sentinel, text, args...))
+		r.Stop(Errorf(r.format, r.full(name), at+max(size, 1)*int64(i), sentinel, text, args...))
 	}
 }
 

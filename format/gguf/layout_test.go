@@ -1,0 +1,19 @@
+package gguf
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/internal/corpus"
+	"github.com/weightmap/weightmap/internal/expect"
+	"github.com/weightmap/weightmap/internal/wire"
+)
+
+// TestHeader: the fields of the header are those of the table in doc.go, and each is read from its place.
+func TestHeader(t *testing.T) {
+	b := append(corpus.LE("GGUF", uint32(3), uint64(5), uint64(7)), make([]byte, 5*minTensor+7*minEntry)...)
+	r := wire.NewRecord(formatName, b, 0)
+	h := readHeader(&r)
+	corpus.Documented(t, "Everything is little-endian. A string is a uint64 length and its bytes.", "", &r)
+	expect.Equal(t, header{version: 3, tensors: 5, entries: 7}, h, cmp.AllowUnexported(header{}))
+}
