@@ -28,6 +28,8 @@ type gate struct {
 	uses map[string][]string
 	// calls are names of methods that nothing else may call: "Name", or "X.Name" for the field or variable X of any value.
 	calls []string
+	// loops are names of methods that nothing else may call in a loop.
+	loops []string
 	// only, if not nil, are the directories that the gate is about; otherwise it is about all.
 	only []string
 	// may lists who does it all the same, and why: directories (with a slash at the end) and files.
@@ -101,18 +103,22 @@ var gates = []gate{
 	{
 		name:  "read",
 		calls: []string{"ReadAtContext", "Reopen", "Populate"},
+		loops: []string{"ReadAt", "Pread"},
 		may: map[string]string{
 			"internal/pass/":          "the gate",
 			"internal/source/":        "what it reads",
 			"tensor/reader.go":        "readers of tensor.FromReaderAt",
 			"format/remote/reader.go": "a reader, whose ReadAt has no context",
+			"format/create.go":        "asks views for their errors, and reads nothing",
 			"format/reader.go":        "what readers of programs can do, for internal/source",
 		},
 		advice: "read ranges with internal/pass",
 		planted: []planted{
 			{``, `for at < end { r.ReadAtContext(ctx, b, at) }`, []string{"calls ReadAtContext"}},
 			{``, `f, err := region.Reopen(); region.Populate(0, n)`, []string{"calls Reopen", "calls Populate"}},
-			{``, `region.Slice(0, n)`, nil},
+			{``, `for off < end { v.ReadAt(b, off) }`, []string{"loops over ReadAt"}},
+			{``, `for range n { if _, err := v.ReadAt(b, off); err != nil { for { v.ReadAt(b, off) } } }`, []string{"loops over ReadAt", "loops over ReadAt"}},
+			{``, `v.ReadAt(b, off); for range n { }; region.Slice(0, n)`, nil},
 		},
 	},
 	{
@@ -223,6 +229,7 @@ func (g *gate) finds(file *ast.File) (found []string) {
 			found = append(found, "imports "+imported)
 		}
 	}
+	found = append(found, g.inLoops(file)...)
 	ast.Inspect(file, func(n ast.Node) bool {
 		s, ok := n.(*ast.SelectorExpr)
 		if !ok {
@@ -239,6 +246,29 @@ func (g *gate) finds(file *ast.File) (found []string) {
 		}
 		if slices.Contains(g.calls, name) {
 			found = append(found, "calls "+name)
+		}
+		return true
+	})
+	return found
+}
+
+// inLoops returns what a file does in loops that only the gate may do.
+func (g *gate) inLoops(file *ast.File) (found []string) {
+	seen := map[*ast.SelectorExpr]bool{} // in several loops
+	calls := func(n ast.Node) bool {
+		s, ok := n.(*ast.SelectorExpr)
+		if ok && !seen[s] && slices.Contains(g.loops, s.Sel.Name) {
+			seen[s] = true
+			found = append(found, "loops over "+s.Sel.Name)
+		}
+		return true
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch loop := n.(type) {
+		case *ast.ForStmt:
+			ast.Inspect(loop.Body, calls)
+		case *ast.RangeStmt:
+			ast.Inspect(loop.Body, calls)
 		}
 		return true
 	})
