@@ -202,9 +202,31 @@ func (r *Region) Reopen() (pass.Reopened, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Region{format: r.format, path: r.path, seal: r.seal}
-	f.readOnDemand(os.NewFile(uintptr(fd), r.name), int64(r.skip), r.size)
+	f := &reopened{fd: fd}
+	f.format, f.path, f.seal = r.format, r.path, r.seal
+	f.src, f.size = &part{fd, int64(r.skip)}, r.size
 	return f, nil
+}
+
+// reopened is a mapped file that is read. An os.File would cost three system calls more (Decode of 350 kB: 6 %).
+type reopened struct {
+	Region
+	fd descriptor
+}
+
+var _ pass.Reopened = (*reopened)(nil)
+
+// Kind implements pass.File.
+func (f *reopened) Kind() pass.Kind {
+	k := f.Region.Kind()
+	k.IsReader = false
+	return k
+}
+
+// Close closes the file. It is not in use.
+func (f *reopened) Close() error {
+	f.fd.close()
+	return nil
 }
 
 // openAgain opens the file by its name, if that still refers to it.

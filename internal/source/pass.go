@@ -9,9 +9,8 @@ import (
 )
 
 var (
-	_ pass.File     = (*Region)(nil)
-	_ pass.Mapping  = (*Region)(nil)
-	_ pass.Reopened = (*Region)(nil)
+	_ pass.File    = (*Region)(nil)
+	_ pass.Mapping = (*Region)(nil)
 )
 
 // Memory implements pass.File.
