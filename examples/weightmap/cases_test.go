@@ -180,8 +180,8 @@ func TestQuantizedDiffers(t *testing.T) {
 	want := `A  net.onnx: onnx 8, 2 tensors, 242 bytes
 B  q.onnx: onnx 8, 4 tensors, 428 bytes
 
-NAME  DIFFERS                    A             B          VALUES       MAX      MEAN    COSINE
-w     dtype, quantization, data  float32[2,4]  int8[2,4]  7 of 8  0.007874  0.003691  0.999997
+NAME  DIFFERS                    A             B          VALUES       MAX      MEAN    COSINE      NMSE  SATURATED
+w     dtype, quantization, data  float32[2,4]  int8[2,4]  7 of 8  0.007874  0.003691  0.999997  6.56e-06    25.00 %
 
 1 tensor differs
 `
@@ -262,6 +262,7 @@ func TestNamesPeopleType(t *testing.T) {
 		{"inspect plain.safetensor", 1, "", "no such file or directory; did you mean plain.safetensors?\n", ""},
 		{"inspect *.nothing", 1, "", "*.nothing: no file matches the pattern\n", ""},
 		{"inspect org/name", 1, "", "hf://org/name opens it from the Hugging Face Hub\n", ""},
+		{"cat plain.safetensors", 0, "fc.bias\nfc.weight\n", "", ""},
 		{"cat w plain.safetensors", 1, "", "try: weightmap cat plain.safetensors w\n", ""},
 		{"convert plain.safetensors o.pt", 2, "", "torch files can be read but not written\nanother format holds it: weightmap convert plain.safetensors o.safetensors\n", "o.pt"},
 		{"convert plain.safetensors lone", 2, "", "lone is a directory: name a file in it\n", ""},

@@ -18,8 +18,8 @@ import (
 )
 
 var catCommand = &command{cli.Tool{
-	Name: "weightmap cat", Args: "[-slice R] [-as npy|raw|csv|text] [-o OUT] [-trust PUB.pem] [-key HEX] FILE TENSOR",
-	About: "Write a tensor, or a slice of it, to standard output.",
+	Name: "weightmap cat", Args: "[-slice R] [-as npy|raw|csv|text] [-o OUT] [-trust PUB.pem] [-key HEX] FILE [TENSOR]",
+	About: "Write a tensor, a slice of it, or the names of all tensors to standard output.",
 	Details: "A slice has a range for each axis: 0:2 takes two elements, : takes all, and 3 takes one and drops the\n" +
 		"axis; -1 is the last element. Missing ranges take all.\n" +
 		"  text  a row of numbers on each line, an empty line between matrices; the default\n" +
@@ -47,7 +47,7 @@ func cat(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) e
 	if !known {
 		return c.Usagef("-as takes text, csv, npy or raw, not %q", *as)
 	}
-	if f.NArg() != 2 {
+	if f.NArg() != 2 && (f.NArg() != 1 || *slice != "") {
 		return c.Usagef("cat takes one FILE and one TENSOR")
 	}
 	if *as == "raw" || *as == "npy" {
@@ -65,7 +65,7 @@ func cat(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) e
 	}
 	opened, err := given.open(f.Arg(0), reading)
 	if err != nil {
-		if !exists(f.Arg(0)) && exists(f.Arg(1)) {
+		if f.NArg() == 2 && !exists(f.Arg(0)) && exists(f.Arg(1)) {
 			err = cli.Advised(err, tryLine("cat", split(f, args).swapped()))
 		}
 		return err
@@ -75,6 +75,9 @@ func cat(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) e
 	m := named(opened.Model)
 	if err := cli.CheckOutput(*o, f.Arg(0)); err != nil {
 		return err
+	}
+	if f.NArg() == 1 {
+		return c.Output(ctx, *o, out, func(out io.Writer) error { return writeNames(out, m) })
 	}
 	v, err := m.find(f.Arg(1))
 	if err != nil {
@@ -95,6 +98,18 @@ func cat(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) e
 		}
 		return b.Flush()
 	})
+}
+
+// writeNames writes the names of all tensors, one on each line.
+func writeNames(out io.Writer, m *renamed) error {
+	b := bufio.NewWriter(out)
+	for name := range m.Tensors() {
+		_, err := fmt.Fprintln(b, cli.Printable(name))
+		if err != nil {
+			return err
+		}
+	}
+	return b.Flush()
 }
 
 // content is a tensor, or a part of it, to print.

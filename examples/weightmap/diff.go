@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/weightmap/weightmap/examples/internal/cli"
@@ -16,14 +17,18 @@ import (
 
 var diffCommand = &command{cli.Tool{
 	Name: "weightmap diff", Args: "[-json] [-tolerance T] [-digest] [-key HEX] A B",
-	About: "Compare two models of any formats: tensors, metadata and graph.",
+	About: "Compare two models of any formats: tensors, layers, metadata and graph.",
 	Details: "Tensors are equal if their names, shapes, dtypes, quantization and values are; NaN equals NaN, and\n" +
-		"-0 equals 0. For other tensors, the table shows how many values differ, the largest and the mean\n" +
-		"absolute difference, and the cosine similarity of the finite values. Quantized elements are compared\n" +
-		"as the real numbers they represent, including those of DequantizeLinear nodes and of scales in other\n" +
-		"tensors. How a file stores a tensor does not matter.\n" +
+		"-0 equals 0. Other tensors are listed by their errors, the largest first, and then by layer:\n" +
+		"  VALUES     how many values differ\n" +
+		"  MAX, MEAN  largest and mean absolute difference\n" +
+		"  COSINE     cosine similarity of the finite values\n" +
+		"  NMSE       sum of the squared differences, relative to that of the squares of A\n" +
+		"  SATURATED  share of the quantized integers of B, or else of A, at the limits of their type\n" +
+		"Quantized elements are compared as the real numbers they represent, including those of\n" +
+		"DequantizeLinear nodes and of scales in other tensors. How a file stores a tensor does not matter.\n" +
 		"Exit status: 0 equal, 1 different or an invalid file.\n",
-	Example: "weightmap diff -tolerance 1e-6 old.mag new.safetensors",
+	Example: "weightmap diff -tolerance 1e-6 model.safetensors quantized.wia",
 }, diff}
 
 // diff prints what differs.
@@ -88,8 +93,9 @@ func diff(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) 
 type difference struct {
 	tolerance float64
 	a, b      side
-	rows      []row
-	bits      int // tensors with equal values in other bits
+	rows      []row   // the largest errors first
+	layers    []layer // of the compared tensors, the largest errors first; nil unless there are several tensors in one
+	bits      int     // tensors with equal values in other bits
 	metadata  change
 	graph     change
 	native    change // parts that only one of the formats has
@@ -148,6 +154,8 @@ func (d *difference) compare() error {
 			d.rows = append(d.rows, row{name: name, what: "only in B", b: tensorType(v)})
 		}
 	}
+	slices.SortStableFunc(d.rows, func(a, b row) int { return byError(a.values, b.values) })
+	d.layers = layersOf(d.rows)
 	return nil
 }
 
@@ -295,6 +303,12 @@ func (d *difference) write(out io.Writer, width int) error {
 			return err
 		}
 	}
+	if len(d.layers) > 0 {
+		fmt.Fprintln(out)
+		if err := layerTable(d.layers).Write(out, width); err != nil {
+			return err
+		}
+	}
 	d.metadata.write(p, "metadata")
 	d.graph.write(p, "graph")
 	d.native.write(p, "format-specific content")
@@ -305,21 +319,30 @@ func (d *difference) write(out io.Writer, width int) error {
 
 // table returns the table. It has columns for values only if some were compared.
 func (d *difference) table() *cli.Table {
-	compared, same := false, true
+	compared := false
+	saturated := false
+	same := true
 	for _, r := range d.rows {
 		compared = compared || r.values != nil
+		saturated = saturated || r.values.quantized()
 		same = same && r.a == r.b
 	}
 	columns := []cli.Column{{Name: "NAME"}, {Name: "DIFFERS"}, {Name: "A", Spare: same}, {Name: "B", Spare: same}}
 	if compared {
 		columns = append(columns, cli.Column{Name: "VALUES", Right: true}, cli.Column{Name: "MAX", Right: true},
-			cli.Column{Name: "MEAN", Right: true, Spare: true}, cli.Column{Name: "COSINE", Right: true})
+			cli.Column{Name: "MEAN", Right: true, Spare: true}, cli.Column{Name: "COSINE", Right: true}, cli.Column{Name: "NMSE", Right: true})
+	}
+	if saturated {
+		columns = append(columns, cli.Column{Name: "SATURATED", Right: true})
 	}
 	t := cli.NewTable(columns...)
 	for _, r := range d.rows {
 		cells := []string{r.name, r.what, r.a, r.b}
 		if compared {
 			cells = append(cells, r.values.cells()...)
+		}
+		if saturated {
+			cells = append(cells, r.values.saturated())
 		}
 		t.Row(cells...)
 	}
@@ -329,17 +352,21 @@ func (d *difference) table() *cli.Table {
 // cells returns the cells for the table, empty for nil.
 func (m *measure) cells() []string {
 	if m == nil {
-		return []string{"", "", "", ""}
+		return []string{"", "", "", "", ""}
 	}
 	differ := cli.Grouped(m.differ) + " of " + cli.Grouped(m.count)
 	if m.nan > 0 {
 		differ += ", " + cli.Grouped(m.nan) + " NaN"
 	}
-	cosine := "-"
-	if c := m.cosine(); !math.IsNaN(c) {
-		cosine = fmt.Sprintf("%.6f", c)
+	return []string{differ, fmt.Sprintf("%.4g", m.max), fmt.Sprintf("%.4g", m.mean()), finiteText("%.6f", m.cosine()), finiteText("%.3g", m.nmse())}
+}
+
+// finiteText formats x, or "-" if it is not finite.
+func finiteText(layout string, x float64) string {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return "-"
 	}
-	return []string{differ, fmt.Sprintf("%.4g", m.max), fmt.Sprintf("%.4g", m.mean()), cosine}
+	return fmt.Sprintf(layout, x)
 }
 
 // summary says in one line whether the models are equal.

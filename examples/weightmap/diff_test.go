@@ -69,8 +69,8 @@ func TestDiffTensors(t *testing.T) {
 		{"within the tolerance", []sample{floats("w", 1, 2)}, []sample{floats("w", 1.5, 2)}, []string{"-tolerance", "0.5"}, 0,
 			"\nequal: 1 tensor, metadata and graph; 1 tensor equal within the tolerance\n"},
 		{"NaN on one side is no tolerance's", []sample{floats("w", nan, 1, nan)}, []sample{floats("w", 1, nan, nan)}, []string{"-tolerance", "inf"}, 1, `
-NAME  DIFFERS  A           B                  VALUES  MAX  MEAN    COSINE
-w     data     float32[3]  float32[3]  2 of 3, 2 NaN    0     0  1.000000
+NAME  DIFFERS  A           B                  VALUES  MAX  MEAN    COSINE  NMSE
+w     data     float32[3]  float32[3]  2 of 3, 2 NaN    0     0  1.000000     0
 
 1 tensor differs
 `},
@@ -80,14 +80,14 @@ w     data     float32[3]  float32[3]  2 of 3, 2 NaN    0     0  1.000000
 			floats("data", 1.5, 2, 2), floats("y", 1, 2), of("shape", tensor.Float32, tensor.Shape{2, 1}, []float32{1, 2}),
 			of("dtype", tensor.Int8, tensor.Shape{2}, []int8{1, 3}), far(math.MinInt64), scaled(1), floats("same", 1),
 		}, []string{"-tolerance", "0.25"}, 1, `
-NAME    DIFFERS             A           B             VALUES        MAX       MEAN     COSINE
-data    data                float32[3]  float32[3]    1 of 3        0.5     0.1667   0.989100
+NAME    DIFFERS             A           B             VALUES        MAX       MEAN     COSINE    NMSE  SATURATED
 x       only in A           float32[1]
 shape   shape               float32[2]  float32[2,1]
-dtype   dtype, data         float32[2]  int8[2]       1 of 2          1        0.5   0.989949
-far     data                int64[1]    int64[1]      1 of 1  1.845e+19  1.845e+19  -1.000000
-scaled  quantization, data  int8[2]     int8[2]       2 of 2          1       0.75   1.000000
 y       only in B                       float32[2]
+far     data                int64[1]    int64[1]      1 of 1  1.845e+19  1.845e+19  -1.000000       4          -
+scaled  quantization, data  int8[2]     int8[2]       2 of 2          1       0.75   1.000000       1     0.00 %
+dtype   dtype, data         float32[2]  int8[2]       1 of 2          1        0.5   0.989949     0.2          -
+data    data                float32[3]  float32[3]    1 of 3        0.5     0.1667   0.989100  0.0278          -
 
 7 tensors differ
 `},
@@ -107,6 +107,40 @@ y       only in B                       float32[2]
 	}
 }
 
+// TestDiffQuantized: errors by tensor and by layer, the largest first, and how many integers are at the limits of their
+// type: -128, -127 and 127 without a zero point, and -128 and 127 with one.
+func TestDiffQuantized(t *testing.T) {
+	integers := func(name string, zero int32, values ...int8) sample {
+		q := &tensor.Quantization{Axis: tensor.PerTensor, Scales: []float32{0.5}}
+		if zero != 0 {
+			q.ZeroPoints = []int32{zero}
+		}
+		return of(name, tensor.Int8, tensor.Shape{int64(len(values))}, values).quantized(q)
+	}
+	a := save(t, "a.wia", schema.Schema{}, floats("l.0.a", 1, 1), floats("l.0.b", 64, 64, 64, 64), floats("l.1.a", 1, 2), floats("head", 4, 4, 4, 4))
+	b := save(t, "b.wia", schema.Schema{}, integers("l.0.a", 0, 2, 4), integers("l.0.b", 0, 127, 127, -127, 5), floats("l.1.a", 1, 4), integers("head", 1, 127, -127, 9, 9))
+	out, _ := tool(t, 1, "diff", a, b)
+	_, out, _ = strings.Cut(out, "\n\n")
+	want := `NAME   DIFFERS                    A           B           VALUES    MAX   MEAN    COSINE  NMSE  SATURATED
+head   dtype, quantization, data  float32[4]  int8[4]     2 of 4     68  31.75  0.038896   127    25.00 %
+l.0.b  dtype, quantization, data  float32[4]  int8[4]     4 of 4  127.5   47.5  0.299963  1.22    75.00 %
+l.1.a  data                       float32[2]  float32[2]  1 of 2      2      1  0.976187   0.8          -
+l.0.a  dtype, quantization, data  float32[2]  int8[2]     1 of 2      1    0.5  0.948683   0.5     0.00 %
+
+LAYER  TENSORS    MAX    COSINE  NMSE  SATURATED
+head         1     68  0.038896   127    25.00 %
+l.0          2  127.5  0.300096  1.22    50.00 %
+l.1          1      2  0.976187   0.8          -
+
+4 tensors differ
+`
+	if diff := cmp.Diff(want, out); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	out, _ = tool(t, 1, "diff", "-json", a, b)
+	contains(t, out, `"nmse":0.5,"saturated_b":0}}],"layers":[{"name":"head","tensors":1,"values":{"differ":2,`, `"name":"l.0","tensors":2,`)
+}
+
 // TestDiffTypes: what not every format holds. Complex numbers are pairs, blocks are
 // decoded, and elements of unknown types are compared as bytes.
 func TestDiffTypes(t *testing.T) {
@@ -114,24 +148,24 @@ func TestDiffTypes(t *testing.T) {
 		return of("w", tensor.Complex64, tensor.Shape{int64(len(values))}, values)
 	}
 	out, _ := tool(t, 1, "diff", save(t, "a.npz", schema.Schema{}, complexes(1+2i, 3)), save(t, "b.npz", schema.Schema{}, complexes(1+4i, 3)))
-	contains(t, out, "\nw     data     complex64[2]  complex64[2]  1 of 4    2   0.5  0.943456\n")
+	contains(t, out, "\nw     data     complex64[2]  complex64[2]  1 of 4    2   0.5  0.943456  0.286\n")
 	out, _ = tool(t, 1, "diff", save(t, "a.npz", schema.Schema{}, complexes(1, 2)), save(t, "b.npz", schema.Schema{}, floats("w", 1, 2)))
 	contains(t, out, "\nw     dtype    complex64[2]  float32[2]\n")
 
 	large := func(x float64) sample { return of("w", tensor.Float64, tensor.Shape{1}, []float64{x}) }
 	out, _ = tool(t, 1, "diff", save(t, "a.npz", schema.Schema{}, large(1e200)), save(t, "b.npz", schema.Schema{}, large(3e200)))
-	contains(t, out, "  1 of 1  2e+200  2e+200       -\n")
+	contains(t, out, "  1 of 1  2e+200  2e+200       -     -\n")
 
 	blocks := func(scale uint16, first int8) string {
 		return writeListed(t, "Q8_0", 32, append(binary.LittleEndian.AppendUint16(nil, scale), append([]byte{byte(first)}, make([]byte, 31)...)...))
 	}
 	one, half := uint16(0x3c00), uint16(0x3800)
 	out, _ = tool(t, 1, "diff", blocks(one, 2), blocks(one, 3))
-	contains(t, out, "\nw     data     Q8_0[32]  Q8_0[32]  1 of 32    1  0.03125  1.000000\n")
+	contains(t, out, "\nw     data     Q8_0[32]  Q8_0[32]  1 of 32    1  0.03125  1.000000  0.25\n")
 	out, _ = tool(t, 0, "diff", blocks(one, 2), blocks(half, 4))
 	contains(t, out, "\nequal: 1 tensor, metadata and graph; 1 tensor equal in value, not in bits\n")
 	out, _ = tool(t, 1, "diff", blocks(one, 2), save(t, "b.gguf", schema.Schema{}, floats("w", make([]float32, 32)...)))
-	contains(t, out, "\nw     dtype, data  Q8_0[32]  float32[32]  1 of 32    2  0.0625  0.000000\n")
+	contains(t, out, "\nw     dtype, data  Q8_0[32]  float32[32]  1 of 32    2  0.0625  0.000000     1\n")
 
 	f4 := func(b byte) string { return writeListed(t, "Q9", 2, []byte{b}) }
 	tool(t, 0, "diff", f4(0x21), f4(0x21))

@@ -13,7 +13,8 @@ type diffReport struct {
 	A        string       `json:"a"` // paths
 	B        string       `json:"b"`
 	Equal    bool         `json:"equal"`
-	Tensors  []tensorDiff `json:"tensors"`            // those that differ
+	Tensors  []tensorDiff `json:"tensors"`            // those that differ, the largest errors first
+	Layers   []layerDiff  `json:"layers,omitempty"`   // of several tensors whose values differ
 	Bits     int          `json:"equal_bits"`         // tensors with equal values in other bits, or within the tolerance
 	DigestA  string       `json:"digest_a,omitempty"` // with -digest
 	DigestB  string       `json:"digest_b,omitempty"`
@@ -39,6 +40,33 @@ type valuesDiff struct {
 	Max    *float64 `json:"max"`
 	Mean   *float64 `json:"mean"`
 	Cosine *float64 `json:"cosine"`
+	NMSE   *float64 `json:"nmse"`
+
+	SaturatedA *int64 `json:"saturated_a,omitempty"` // quantized integers at the limits of their type
+	SaturatedB *int64 `json:"saturated_b,omitempty"`
+}
+
+// layerDiff has numbers about the tensors of a layer.
+type layerDiff struct {
+	Name    string      `json:"name"`
+	Tensors int         `json:"tensors"`
+	Values  *valuesDiff `json:"values"`
+}
+
+func valuesReport(m *measure) *valuesDiff {
+	return &valuesDiff{
+		Differ: m.differ, Count: m.count, NaN: m.nan,
+		Max: finite(m.max), Mean: finite(m.mean()), Cosine: finite(m.cosine()), NMSE: finite(m.nmse()),
+		SaturatedA: m.a.reported(), SaturatedB: m.b.reported(),
+	}
+}
+
+// reported returns the number at the limits, or nil if nothing is quantized.
+func (s saturation) reported() *int64 {
+	if !s.quantized {
+		return nil
+	}
+	return &s.limits
 }
 
 // changeReport lists the lines that only one side has.
@@ -57,9 +85,12 @@ func (d *difference) json(out io.Writer) error {
 	for _, row := range d.rows {
 		t := tensorDiff{Name: row.name, Differs: row.what, A: row.a, B: row.b}
 		if m := row.values; m != nil {
-			t.Values = &valuesDiff{m.differ, m.count, m.nan, finite(m.max), finite(m.mean()), finite(m.cosine())}
+			t.Values = valuesReport(m)
 		}
 		r.Tensors = append(r.Tensors, t)
+	}
+	for _, l := range d.layers {
+		r.Layers = append(r.Layers, layerDiff{l.name, l.tensors, valuesReport(&l.values)})
 	}
 	text, err := cli.JSON(r)
 	if err != nil {

@@ -47,12 +47,14 @@
 //	{"path": "m.mag", "ok": true, "format": "mag", "version": "1", "file_size": 2624, "tensors": 15,
 //	 "sections": [{"name": "header", "by": "crc32"}], "uncovered": [{"file": 0, "offset": 0, "bytes": 8, "part": "header"}], "notes": []}
 //
-// diff prints one object. "tensors" are those that differ, with the numbers of "values" if values were compared; "a" and "b"
+// diff prints one object. "tensors" are those that differ, the largest "nmse" first, with the numbers of "values" if values were
+// compared; "saturated_a" and "saturated_b" are present for quantized integers. "layers" is absent for layers of one tensor. "a" and "b"
 // of the others are the lines that only A or only B has:
 //
 //	{"a": "a.mag", "b": "b.gguf", "equal": false,
 //	 "tensors": [{"name": "w", "differs": "data", "a": "float32[3,3]", "b": "float32[3,3]",
-//	              "values": {"differ": 2, "count": 9, "nan": 0, "max": 0.5, "mean": 0.1, "cosine": 0.99}}],
+//	              "values": {"differ": 2, "count": 9, "nan": 0, "max": 0.5, "mean": 0.1, "cosine": 0.99, "nmse": 0.01, "saturated_b": 1}}],
+//	 "layers": [{"name": "encoder.0", "tensors": 2, "values": {...}}],
 //	 "equal_bits": 0, "digest_a": "<with -digest>", "digest_b": "<with -digest>", "metadata": {"a": ["epoch = 7"], "b": []}, "graph": {"a": [], "b": []}, "native": {"a": [], "b": []}}
 package main
 

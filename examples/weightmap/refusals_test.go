@@ -72,7 +72,7 @@ func TestRefusals(t *testing.T) {
 		{1, "verify -signature m.mag -trust ec.pub model", "m.mag: corrupt"},
 		{1, "verify -signature model.sig -trust ec.pub nothing", "nothing"},
 
-		{2, "cat m.mag", "cat takes one FILE and one TENSOR"},
+		{2, "cat -slice 0 m.mag", "cat takes one FILE and one TENSOR"},
 		{2, "cat -as xml m.mag w", `-as takes text, csv, npy or raw, not "xml"`},
 		{2, "cat -slice 99999999999999999999 m.mag w", `cannot parse slice "99999999999999999999"`},
 		{1, "cat -slice 2 m.mag w", `index 2 is outside axis 0 (2 elements)`},

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"math"
+	"slices"
 
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -41,6 +43,7 @@ type reader struct {
 	out     []float64
 	single  []float32
 	complex []complex64
+	limits  int64 // quantized integers at the limits of their type so far
 }
 
 func (r *reader) read(p piece) ([]float64, error) {
@@ -63,6 +66,12 @@ func (r *reader) read(p piece) ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
+	if isQuantized(r.v) {
+		err := r.countLimits(part)
+		if err != nil {
+			return nil, err
+		}
+	}
 	if part.DType() != tensor.Complex64 {
 		r.out, err = tensor.Decode(r.out, part)
 		return r.out, err
@@ -75,6 +84,50 @@ func (r *reader) read(p piece) ([]float64, error) {
 		r.out[2*i], r.out[2*i+1] = float64(real(x)), float64(imag(x))
 	}
 	return r.out, nil
+}
+
+// isQuantized reports whether a tensor has quantized integers of 8 or 16 bits.
+func isQuantized(v tensor.View) bool {
+	info := v.Info()
+	return info.Quant != nil && info.Encoding == nil && (info.DType.Size() == 1 || info.DType.Size() == 2)
+}
+
+// countLimits counts the integers of a part of a quantized tensor that have the limits of their
+// type, where quantization cuts off larger numbers. Without zero points, -127 is a limit like -128.
+func (r *reader) countLimits(part tensor.View) error {
+	if r.in == nil {
+		r.raw = resize(r.raw, part.Info().Size)
+		_, err := part.ReadIntoContext(r.d.ctx, r.raw)
+		if err != nil {
+			return err
+		}
+	}
+	info := r.v.Info()
+	symmetric := int64(0)
+	if !slices.ContainsFunc(info.Quant.ZeroPoints, func(z int32) bool { return z != 0 }) {
+		symmetric = 1
+	}
+	size := int(info.DType.Size())
+	highest := int64(1)<<(8*size) - 1
+	lowest := int64(0)
+	signed := info.DType == tensor.Int8 || info.DType == tensor.Int16
+	if signed {
+		highest /= 2
+		lowest = symmetric - highest - 1
+	}
+	for e := range slices.Chunk(r.raw, size) {
+		x := int64(e[0])
+		if size == 2 {
+			x |= int64(e[1]) << 8
+		}
+		if signed && x > highest {
+			x -= 1 << (8 * size)
+		}
+		if x <= lowest || x >= highest {
+			r.limits++
+		}
+	}
+	return nil
 }
 
 // newReader starts reading the values of a tensor. The caller must close it.
@@ -143,6 +196,56 @@ type measure struct {
 	max, sum  float64 // of absolute differences, without NaN
 	ab        float64 // dot products of the finite values
 	aa, bb    float64
+	squares   float64 // sum of the squared differences of the finite values
+	a, b      saturation
+}
+
+// saturation counts the quantized integers of a tensor that are at the limits of their type.
+type saturation struct {
+	quantized bool
+	limits    int64
+	count     int64
+}
+
+// percent formats the share at the limits.
+func (s saturation) percent() string {
+	return fmt.Sprintf("%.2f %%", 100*float64(s.limits)/float64(max(1, s.count)))
+}
+
+func (r *reader) saturation() saturation {
+	if !isQuantized(r.v) {
+		return saturation{}
+	}
+	return saturation{true, r.limits, r.v.Elems()}
+}
+
+// join adds the counts of another tensor.
+func (s saturation) join(o saturation) saturation {
+	return saturation{s.quantized || o.quantized, s.limits + o.limits, s.count + o.count}
+}
+
+// join adds the differences of another tensor.
+func (m *measure) join(o *measure) {
+	m.count += o.count
+	m.differ += o.differ
+	m.nan += o.nan
+	m.max = max(m.max, o.max)
+	m.sum += o.sum
+	m.ab += o.ab
+	m.aa += o.aa
+	m.bb += o.bb
+	m.squares += o.squares
+	m.a = m.a.join(o.a)
+	m.b = m.b.join(o.b)
+}
+
+// nmse returns the normalized mean square error of the finite values of B: the squared differences
+// relative to the squares of A.
+func (m *measure) nmse() float64 {
+	if m.squares == 0 {
+		return 0
+	}
+	return m.squares / m.aa
 }
 
 // add adds two values with the absolute difference d.
@@ -164,6 +267,7 @@ func (m *measure) add(a, b, d float64) {
 		m.ab += a * b
 		m.aa += a * a
 		m.bb += b * b
+		m.squares += d * d
 	}
 	if d > m.tolerance {
 		m.differ++
@@ -229,6 +333,8 @@ func compareValues(a, b *side, va, vb tensor.View, tolerance float64) (*measure,
 			m.add(x[i], y[i], math.Abs(x[i]-y[i]))
 		}
 	}
+	m.a = ra.saturation()
+	m.b = rb.saturation()
 	return m, nil
 }
 
