@@ -58,7 +58,8 @@ type shareView struct {
 	X, Width                   float64 // in percent
 }
 
-// color fills the bars and assigns colors: to dtypes by descending share, to layers in file order.
+// color fills the bars and assigns colors: to dtypes by descending share, to layers so that
+// neighbors differ.
 func (p *page) color(r *report) *colors {
 	c := &colors{map[string]string{}, map[string]string{}}
 	types, shares := r.shares(func(t *tensorReport) string { return t.DType })
@@ -67,8 +68,8 @@ func (p *page) color(r *report) *colors {
 		c.types[d] = fmt.Sprintf("c%d", min(i, typeColors-1))
 	}
 	layers, layerShares := r.shares(func(t *tensorReport) string { return layerOf(t.Name) })
-	for i, l := range layers {
-		c.layers[l] = fmt.Sprintf("l%d", i%layerColors)
+	for l, color := range colorLayers(tree(r.Tensors), layers) {
+		c.layers[l] = fmt.Sprintf("l%d", color)
 	}
 	p.Types = bar(types[:min(len(types), mostEntries)], shares, c.types, r.sums().size)
 	p.Layers = bar(layers[:min(len(layers), mostLayers)], layerShares, c.layers, r.sums().size)

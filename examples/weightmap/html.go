@@ -25,8 +25,6 @@ var (
 	pageCSS string
 	//go:embed page/page.js
 	pageJS string
-
-	pageTemplate = template.Must(template.New("page").Parse(pageHTML))
 )
 
 // Limits of a page.
@@ -103,7 +101,11 @@ func (r *report) html(ctx context.Context, out io.Writer, m *renamed) error {
 	if err := p.histograms(ctx, r, m); err != nil {
 		return err
 	}
-	return pageTemplate.Execute(out, p)
+	t, err := template.New("page").Parse(pageHTML)
+	if err != nil {
+		return err
+	}
+	return t.Execute(out, p)
 }
 
 // sum returns the hash of a script or style sheet in the form of a content security policy.
@@ -133,7 +135,7 @@ func (p *page) facts(r *report) {
 // maps draws the treemap for wide and narrow screens.
 func (p *page) maps(r *report, c *colors) {
 	root := tree(r.Tensors)
-	for _, v := range []mapView{{Class: "desk", Width: 1160, Height: 520}, {Class: "phone", Width: 360, Height: 480}} {
+	for _, v := range mapSizes {
 		for _, t := range treemap(root, rect{0, 0, v.Width, v.Height}) {
 			v.Tiles = append(v.Tiles, t.view(c))
 		}

@@ -109,7 +109,8 @@ var commands = []*command{
 			"lists what would be lost and writes nothing; with -lossy it drops and lists it.\n" +
 			"OUT may be IN; IN may be - for standard input; OUT may be - for standard output, with -to.\n" +
 			"MOBI numbers its tensors; convert stores their names in the file, and converting back restores them.\n" +
-			"A GLOB or FROM that matches nothing is an error.\n" + kindHelp(),
+			"A GLOB or FROM that matches nothing is an error.\n",
+		More: kindHelp,
 		Example: "weightmap convert -quantize int8 model.safetensors model.wia\n" +
 			"  weightmap convert -quantize int8 -lossy model.safetensors model.mobi\n" +
 			"  weightmap convert -dtype float32 model.mobi back.safetensors\n" +

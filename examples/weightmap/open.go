@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/weightmap/weightmap/examples/internal/cli"
@@ -97,7 +96,7 @@ func adviseMissing(name string, err error) error {
 	dir, base := filepath.Split(name)
 	entries, dirErr := os.ReadDir(filepath.Join(dir, "."))
 	if dirErr != nil {
-		if repository.MatchString(name) {
+		if isRepository(name) {
 			return fmt.Errorf("%w; hf://%s opens it from the Hugging Face Hub", err, name)
 		}
 		return err
@@ -114,8 +113,14 @@ func adviseMissing(name string, err error) error {
 	return fmt.Errorf("%w%s", err, cli.DidYouMean(name, "", names))
 }
 
-// repository matches ORG/NAME.
-var repository = regexp.MustCompile(`^[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*$`)
+// isRepository reports whether a name may be ORG/NAME.
+func isRepository(name string) bool {
+	org, base, ok := strings.Cut(name, "/")
+	isName := func(s string) bool {
+		return s != "" && !strings.HasPrefix(s, ".") && strings.Trim(s, lettersAndDigits+"_.-") == ""
+	}
+	return ok && isName(org) && isName(base)
+}
 
 // schemes says what to do with addresses of other kinds.
 var schemes = []struct{ name, advice string }{

@@ -6,7 +6,6 @@ import (
 	"flag"
 	"io"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -108,7 +107,12 @@ func (l commandLine) after() (files []string) {
 	return files
 }
 
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
+// isPlain reports whether a word needs no quotes in a shell.
+func isPlain(word string) bool {
+	return word != "" && strings.Trim(word, lettersAndDigits+"_@%+=:,./-") == ""
+}
+
+const lettersAndDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
 // quoted returns words quoted for a shell. It returns "" if they contain a literal key, an address with a user or
 // query, or characters that a terminal cannot show.
@@ -124,7 +128,7 @@ func quoted(words []string) string {
 		if name, value, inline := strings.Cut(strings.TrimLeft(w, "-"), "="); inline && (name == "key" || name == "encrypt") && !strings.HasPrefix(value, "@") {
 			return ""
 		}
-		if !plainWord.MatchString(w) {
+		if !isPlain(w) {
 			w = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
 		}
 		list = append(list, w)

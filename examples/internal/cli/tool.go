@@ -42,12 +42,13 @@ func BadArgument(err error) error { return usageError{err, ""} }
 
 // Tool describes a program or a subcommand for its help.
 type Tool struct {
-	Name    string // such as "weightmap inspect"
-	Args    string // synopsis after the name
-	About   string // one sentence
-	Details string // more lines, each ending in a newline; may be ""
-	Example string // a complete command line
-	Dash    string // prefix of options in the help: "--", or "" for "-"
+	Name    string        // such as "weightmap inspect"
+	Args    string        // synopsis after the name
+	About   string        // one sentence
+	Details string        // more lines, each ending in a newline; may be ""
+	More    func() string // further lines that are made only for the help; may be nil
+	Example string        // a complete command line
+	Dash    string        // prefix of options in the help: "--", or "" for "-"
 
 	listed func(*flag.FlagSet) // if not nil, receives the options instead of printing the help
 }
@@ -85,6 +86,9 @@ func (t *Tool) help(f *flag.FlagSet, out io.Writer) error {
 	fmt.Fprintf(&b, "usage: %s\n\n%s\n", t.usage(), t.About)
 	if t.Details != "" {
 		b.WriteString("\n" + t.Details)
+	}
+	if t.More != nil {
+		b.WriteString(t.More())
 	}
 	dash := t.dash()
 	options := NewTable(Column{}, Column{})
