@@ -301,7 +301,7 @@ func (f *parsed) badDescriptor(i int, field string, sentinel error, text string,
 	args ...any) error {
 	r := wire.NewRecord(formatName, f.graph, f.h.Graph.Offset)
 	r.MoveTo(f.descriptorsAt + int64(i)*descriptorSize)
-	r.BeginItem(descriptorList, i)
+	r.BeginItem(descriptorList, int64(i))
 	readDescriptor(&r)
 	r.BadField(field, sentinel, text, args...)
 	return r.Err()
@@ -506,7 +506,7 @@ func (f *parsed) badChunk(i int, field string, text string, args ...any) error {
 func (f *parsed) chunkFields(i int) wire.Record {
 	r := wire.NewRecord(formatName, f.table, f.h.Compression.Offset)
 	r.MoveTo(f.comp.base + int64(i)*chunkRow)
-	r.BeginItem("chunk", i)
+	r.BeginItem("chunk", int64(i))
 	readChunk(&r)
 	return r
 }

@@ -8,54 +8,55 @@
 //
 //	Header, 32 bytes
 //	offset size
-//	 0     4  magic           49 42 4F 4D (the number 0x4D4F4249); 4D 4F 42 49 ("MOBI") is read too
-//	 4     2  version         1
-//	 6     2  reserved        0
-//	 8     4  header checksum CRC-32 (IEEE) of these 32 bytes with this field zeroed; 0: not recorded
-//	12     4  flags           bit 0 quantized, 1 float16 weights, 2 graph optimized; others preserved and ignored
-//	16     4  total file size including the footer
-//	20     4  metadata offset at least 32
-//	24     4  tensor data offset
-//	28     4  operator graph offset
+//	 0     4  magic                  49 42 4F 4D (the number 0x4D4F4249); 4D 4F 42 49 ("MOBI") is read too
+//	 4     2  version                1
+//	 6     2  reserved               0
+//	 8     4  header checksum        CRC-32 (IEEE) of these 32 bytes with this field zeroed; 0: not recorded
+//	12     4  flags                  bit 0 quantized, 1 float16 weights, 2 graph optimized; others preserved and ignored
+//	16     4  total file size        including the footer
+//	20     4  metadata offset        at least 32
+//	24     4  tensor data offset     behind the specs
+//	28     4  operator graph offset  behind the constants
 //
 //	Model metadata, at the metadata offset
-//	 0     4  name length
-//	 4     N  name, may be empty
-//	 4+N   4  framework version
-//	 8+N   8  creation timestamp, Unix seconds; 0 without format.WriteOptions.Time
-//	16+N   4  input count
-//	20+N   4  output count
-//	          the input specs, then the output specs, one after the other:
-//	 0     4  name length
-//	 4     N  name, not empty, unique among inputs or outputs
-//	 4+N   2  rank
-//	 6+N   2  data type, any code
-//	 8+N   8*rank dims, unsigned; 2^64-1 is a dynamic dim
-//	          zeros up to the tensor data offset
+//	 0     4  name length            in bytes
+//	 4     N  name                   may be empty
+//	 4+N   4  framework version      any number
+//	 8+N   8  creation timestamp     Unix seconds; 0 without format.WriteOptions.Time
+//	16+N   4  input count            number of input specs
+//	20+N   4  output count           number of output specs, which follow the input specs
 //
-//	Constants, one after the other from the tensor data offset exactly to the
-//	operator graph offset; there is no count and no padding
-//	 0     4  id, unique
-//	 4     2  data type in the low 15 bits: 0 float32, 1 float16, 2 int8, 3 int16, 4 int32
+//	A spec; behind the last one are zeros up to the tensor data offset
+//	 0     4  name length            at least 1
+//	 4     N  name                   unique among inputs or outputs
+//	 4+N   2  rank
+//	 6+N   2  data type              any code
+//	 8+N   8*rank dims               unsigned; 2^64-1 is a dynamic dim
+//
+//	A constant; they follow each other from the tensor data offset exactly to the operator graph offset
+//	 0     4  id                     unique
+//	 4     2  data type              in the low 15 bits: 0 float32, 1 float16, 2 int8, 3 int16, 4 int32
 //	          bit 15: the data is one gzip member
 //	 6     2  rank
-//	 8     8*rank dims, unsigned
-//	 8+8*rank  8  data size as stored
-//	16+8*rank  N  data, row-major
+//	 8     8*rank dims               unsigned
+//	 8+8*rank  8  data size          as stored; the data follows, row-major
 //
 //	Operator graph, from its offset exactly to the footer
-//	 0     4  operator count, then each operator:
-//	 0     2  type: 0 Conv2D, 1 DepthwiseConv2D, ... 18 MatMul; others remain numbers
-//	 2     2  input count
-//	 4     2  output count
-//	 6     2  parameter count
-//	 8     4*inputs  ids
-//	 .     4*outputs ids; they may be undefined and may repeat
-//	          the parameters:
-//	 0     2  name length
-//	 2     N  name, not empty, unique in the operator
+//	 0     4  operator count         number of operators, which follow
+//
+//	An operator
+//	 0     2  type                   0 Conv2D, 1 DepthwiseConv2D, ... 18 MatMul; others remain numbers
+//	 2     2  input count            number of ids
+//	 4     2  output count           number of ids
+//	 6     2  parameter count        number of parameters, which follow
+//	 8     4*inputs inputs           ids
+//	 -     4*outputs outputs         ids; they may be undefined and may repeat
+//
+//	A parameter
+//	 0     2  name length            at least 1
+//	 2     N  name                   unique in the operator
 //	 2+N   1  type
-//	 3+N   .  value: 0 int32, 1 int64, 2 float32, 3 float64, 4 bool (one byte, 0 or 1),
+//	 3+N   -  value                  0 int32, 1 int64, 2 float32, 3 float64, 4 bool (one byte, 0 or 1),
 //	          5 int32 array (int32 count, not negative, then values), 6 float32 array,
 //	          extensions, written only when needed:
 //	          7 string (uint32 length, UTF-8), 8 int64 array

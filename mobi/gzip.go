@@ -44,7 +44,7 @@ func (f *parsed) locate(m *member, err error) error {
 	if err == nil {
 		return nil
 	}
-	return wire.Error(name, "constant "+f.index.Name(m.tensor), m.offset, err)
+	return wire.Error(formatName, "constant "+f.index.Name(m.tensor), m.offset, err)
 }
 
 // packer writes a file with compressed constants. The offsets of all constants
@@ -59,7 +59,7 @@ type packer struct {
 // pack implements driver.Layout.Encode.
 func (d *document) pack(t driver.Target) (driver.Encoder, error) {
 	if t.Sequential() {
-		return nil, wire.Refuse(name, "compression", "%w", driver.ErrSequential)
+		return nil, wire.Refuse(formatName, "compression", "%w", driver.ErrSequential)
 	}
 	p := &packer{document: d, target: t, end: maxFileSize}
 	if plain, err := d.layout(); err == nil {

@@ -88,7 +88,7 @@ func (d *document) describe(ops []Operator, keepNames bool) (_ []Operator, refus
 		if q := known[id]; q == nil || t.Quant == nil {
 			d.quantLoss(i, t, consumed[i])
 		} else if !q.Equal(t.Quant) {
-			refusal = wire.Refuse(name, fmt.Sprintf("tensor %q", t.Name), "%w: they differ from those in the operators of the graph", format.ErrQuantization)
+			refusal = wire.Refuse(formatName, fmt.Sprintf("tensor %q", t.Name), "%w: they differ from those in the operators of the graph", format.ErrQuantization)
 		}
 	}
 	return ops, refusal

@@ -11,8 +11,8 @@ import (
 
 // Constants of the layout; see the package documentation.
 const (
-	name      = "mobi"
-	extension = ".mobi"
+	formatName = "mobi"
+	extension  = ".mobi"
 
 	magicNumber = 0x4D4F4249 // as in the specification: 49 42 4F 4D in the file
 	magicASCII  = 0x49424F4D // "MOBI" in the file, as some writers have it
@@ -21,7 +21,6 @@ const (
 	headerSize = 32
 	footerSize = 4
 
-	checksumAt   = 8 // offset of the header checksum, which it does not cover
 	checksumSize = 4
 
 	specMin     = 4 + 1 + 2 + 2 // a spec of rank 0 with a name of one byte

@@ -99,9 +99,7 @@ func (d *document) nodeLosses(i int, n *schema.Node) {
 		d.label(fmt.Sprintf("nodes[%d] name (%s)", i, n.Name), "MOBI has no names of operators")
 	}
 	for j, a := range n.Attributes {
-		param, c := paramOf(a), coder{w: new(wire.Buffer)}
-		c.codeParam(&param)
-		err := c.refusal()
+		err := appendParam(new(wire.Buffer), paramOf(a))
 		if err == nil && d.misread(n, a.Name) {
 			err = fmt.Errorf("%w: it would be read as the quantization of a constant that has none", format.ErrUnsupported)
 		}

@@ -50,15 +50,15 @@ var malformed = []struct {
 		}
 	}), format.ErrTruncated, "operator graph offset", 28},
 
-	{"model name too long", with(func(m *image) { m.name = "x"; m.counts = []uint32{math.MaxUint32, math.MaxUint32} }), format.ErrTruncated, "input and output count", 32 + 4 + 1 + 20},
+	{"model name too long", with(func(m *image) { m.name = "x"; m.counts = []uint32{math.MaxUint32, math.MaxUint32} }), format.ErrTruncated, "input count", 32 + 4 + 1 + 12},
 	{"model name not UTF-8", with(func(m *image) { m.name = "\xFF" }), format.ErrCorrupt, "model name", 36},
 	{"spec count one more, with padding", with(func(m *image) { m.counts = []uint32{1, 2}; m.pad = make([]byte, 20) }), format.ErrCorrupt, "spec name", atTensors + 4},
 	{"spec count one less", with(func(m *image) { m.counts = []uint32{1, 0} }), format.ErrCorrupt, "padding", atOutput},
 	{"spec name empty", with(func(m *image) { m.inputs = [][]byte{spec("", 0, 1)} }), format.ErrCorrupt, "spec name", atInput + 4},
 	{"spec name not UTF-8", with(func(m *image) { m.outputs = [][]byte{spec("\xC0\x80", 0)} }), format.ErrCorrupt, "spec name", atOutput + 4},
 	{"spec name with NUL", with(func(m *image) { m.outputs = [][]byte{spec("a\x00b", 0)} }), format.ErrCorrupt, "spec name", atOutput + 4},
-	{"spec name twice among inputs", with(func(m *image) { m.inputs = [][]byte{spec("x", 0), spec("z", 0), spec("x", 1)} }), format.ErrCorrupt, "spec name", atInput + 9 + 9},
-	{"spec rank too large", with(func(m *image) { m.outputs[0][4+1] = 3 }), format.ErrTruncated, "spec shape", atOutput + 9},
+	{"spec name twice among inputs", with(func(m *image) { m.inputs = [][]byte{spec("x", 0), spec("z", 0), spec("x", 1)} }), format.ErrCorrupt, "spec name", atInput + 9 + 9 + 4},
+	{"spec rank too large", with(func(m *image) { m.outputs[0][4+1] = 3 }), format.ErrTruncated, "spec dims", atOutput + 9},
 	{"padding not zero", with(func(m *image) { m.pad = []byte{0, 0, 1, 0} }), format.ErrCorrupt, "padding", atTensors + 2},
 
 	{"constant twice", with(func(m *image) { m.records = append(m.records, m.records[0]) }), format.ErrCorrupt, "constant 9 id", atGraph},
@@ -70,32 +70,32 @@ var malformed = []struct {
 		m.patch = func(h []byte) {
 			binary.LittleEndian.PutUint32(h[28:], binary.LittleEndian.Uint32(h[28:])-1)
 		}
-	}), format.ErrTruncated, "constant data size", atSecond + 24},
+	}), format.ErrTruncated, "constant 7 data size", atSecond + 24},
 	{"constant header crosses the graph", with(func(m *image) { m.records = append(m.records, make([]byte, 15)) }), format.ErrTruncated, "constant", atGraph},
 	{"constant rank crosses the graph", with(func(m *image) {
 		m.records = append(m.records, recordOf(1, 0, []uint64{1, 1}, nil)[:24])
-	}), format.ErrTruncated, "constant shape", atGraph + 8},
+	}), format.ErrTruncated, "constant 1 data size", atGraph + 24},
 	{"zero padding after constants", with(func(m *image) { m.records = append(m.records, make([]byte, 8)) }), format.ErrTruncated, "constant", atGraph},
-	{"dim 2^63", with(func(m *image) { m.records = append(m.records, recordOf(1, 2, []uint64{1 << 63, 0}, nil)) }), format.ErrCorrupt, "constant 1 shape", atGraph + 8},
-	{"shape overflows", with(func(m *image) { m.records = append(m.records, recordOf(1, 2, []uint64{1 << 32, 1 << 32}, nil)) }), format.ErrCorrupt, "constant 1 shape", atGraph + 8},
+	{"dim 2^63", with(func(m *image) { m.records = append(m.records, recordOf(1, 2, []uint64{1 << 63, 0}, nil)) }), format.ErrCorrupt, "constant 1 dims", atGraph + 8},
+	{"shape overflows", with(func(m *image) { m.records = append(m.records, recordOf(1, 2, []uint64{1 << 32, 1 << 32}, nil)) }), format.ErrCorrupt, "constant 1 dims", atGraph + 8},
 	{"shape overflows, and a 0", with(func(m *image) {
 		m.records = append(m.records, recordOf(1, 3, []uint64{1 << 31, 0, 1 << 31}, nil))
-	}), format.ErrCorrupt, "constant 1 shape", atGraph + 8},
-	{"second dim 2^63", with(func(m *image) { m.records = append(m.records, recordOf(1, 2, []uint64{1, 1 << 63}, nil)) }), format.ErrCorrupt, "constant 1 shape", atGraph + 16},
+	}), format.ErrCorrupt, "constant 1 dims", atGraph + 8},
+	{"second dim 2^63", with(func(m *image) { m.records = append(m.records, recordOf(1, 2, []uint64{1, 1 << 63}, nil)) }), format.ErrCorrupt, "constant 1 dims", atGraph + 16},
 	{"one byte like gzip, continued by the next record", with(func(m *image) {
 		m.records = append(m.records, recordOf(1, 2, []uint64{5}, []byte{0x1F}), recordOf(0x8B, 2, nil, []byte{1}))
 	}), format.ErrCorrupt, "constant 1 data size", atGraph + 16},
 
 	{"operator count one more", with(func(m *image) { n := uint32(3); m.opCount = &n }), format.ErrTruncated, "operator type", atEnd},
 	{"operator count one less", with(func(m *image) { n := uint32(1); m.opCount = &n }), format.ErrCorrupt, "operators", atNode},
-	{"operator count enormous", with(func(m *image) { n := uint32(math.MaxUint32); m.opCount = &n }), format.ErrTruncated, "operator count", atGraph + 4},
+	{"operator count enormous", with(func(m *image) { n := uint32(math.MaxUint32); m.opCount = &n }), format.ErrTruncated, "operator count", atGraph},
 	{"bytes after the operators", with(func(m *image) { m.tail = []byte{0} }), format.ErrCorrupt, "operators", atEnd},
 	{"operator without its inputs", with(func(m *image) { m.ops[1][2] = 255 }), format.ErrTruncated, "operator inputs", atNode + 8},
 	{"operator without its outputs", with(func(m *image) { m.ops[1][4] = 255 }), format.ErrTruncated, "operator outputs", atNode + 8 + 8},
-	{"operator without its parameters", with(func(m *image) { m.ops[1][6] = 1 }), format.ErrTruncated, "operator parameter count", atEnd},
+	{"operator without its parameters", with(func(m *image) { m.ops[1][6] = 1 }), format.ErrTruncated, "operator parameter count", atEnd - 14},
 	{"parameter name empty", withParam(param("", 0, i32s(1)...)), format.ErrCorrupt, "parameter name", atParam + 2},
 	{"parameter name with NUL", withParam(param("a\x00", 4, 1)), format.ErrCorrupt, "parameter name", atParam + 2},
-	{"parameter name twice", withParam(param("a", 4, 1), param("b", 4, 1), param("a", 0, i32s(1)...)), format.ErrCorrupt, "parameter name", atParam + 5 + 5},
+	{"parameter name twice", withParam(param("a", 4, 1), param("b", 4, 1), param("a", 0, i32s(1)...)), format.ErrCorrupt, "parameter name", atParam + 5 + 5 + 2},
 	{"parameter type 9", withParam(param("a", 9, 0, 0, 0, 0)), format.ErrUnsupported, "parameter type", atParam + 3},
 	{"parameter int32 cut", withParam(param("a", 0, 1, 2, 3)), format.ErrTruncated, "parameter value", atParam + 4},
 	{"parameter bool 2", withParam(param("a", 4, 2)), format.ErrCorrupt, "parameter value", atParam + 4},

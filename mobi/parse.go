@@ -1,8 +1,6 @@
 package mobi
 
 import (
-	"bytes"
-	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -16,7 +14,7 @@ import (
 
 // parsed is an open file, except for its index.
 type parsed struct {
-	driver.Parsed
+	out       driver.Parsed
 	entries   [4]schema.Entry // the metadata
 	head      [headerSize]byte
 	digits    [10]byte // while parsing, the name of the current constant
@@ -53,12 +51,15 @@ type member struct {
 	offset, stored int64
 }
 
-// parser reads a file from beginning to end. Its cursor is in the current section.
+// parser reads a file from beginning to end.
 type parser struct {
-	*parsed
-	coder
+	r    wire.Record // in the current section
+	f    *parsed
 	file *wire.Window
 	opts *driver.ParseOptions
+
+	room  int64 // limit on the decoded structure, in bytes; 0 for none
+	built int64 // bytes decoded so far
 
 	// For notes.
 	padding   int64 // bytes between the specs and the constants
@@ -68,112 +69,135 @@ type parser struct {
 }
 
 // Parse implements driver.Driver.
-func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.ParseOptions) (*driver.Parsed, error) {
+func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.ParseOptions) (*driver.Parsed,
+	error) {
 	x.Version = "1"
-	p := &parser{parsed: &parsed{src: src, account: o.Memory, index: x}, opts: o}
-	if err := p.readHeader(); err != nil {
+	p := &parser{f: &parsed{src: src, account: o.Memory, index: x}, opts: o}
+	err := p.readHeader()
+	if err != nil {
 		return nil, err
 	}
-	h := &p.header
-	around := headerSize + int64(h.TensorOffset) - int64(h.MetadataOffset) + int64(h.FileSize) - int64(h.GraphOffset) // all but the constants
-	if err := cmp.Or(o.Memory.Structure(around), o.Memory.Reserve(around)); err != nil {
-		return nil, wire.Error(name, "metadata and operator graph", -1, err)
+	h := &p.f.header
+	around := headerSize + int64(h.TensorOffset) - int64(h.MetadataOffset) +
+		int64(h.FileSize) - int64(h.GraphOffset) // all but the constants
+	err = o.Memory.Structure(around)
+	if err != nil {
+		return nil, wire.Error(formatName, "metadata and operator graph", -1, err)
 	}
-	p.memory, p.room = o.Memory, o.Memory.Room(around)
+	err = o.Memory.Reserve(around)
+	if err != nil {
+		return nil, wire.Error(formatName, "metadata and operator graph", -1, err)
+	}
+	p.room = o.Memory.Room(around)
 	p.file = wire.Open(src)
 	defer p.file.Close()
-	err := p.section(int64(h.MetadataOffset), int64(h.TensorOffset), p.readMetadata)
-	if err == nil {
-		err = p.readConstants()
-	}
-	if err == nil {
-		err = p.readTail()
-	}
+	err = p.readSections()
 	if err != nil {
 		return nil, err
 	}
-	f := p.parsed
-	f.Own = f
-	f.Metadata = f.metadata()
-	f.Graph = &f.graph
-	f.Notes = p.notes()
-	f.Restore = f.restore
-	f.Sums = f.sums
-	f.SumsOf = f.sumsOf
+	f := p.f
+	f.out.Own = f
+	f.out.Metadata = f.metadata()
+	f.out.Graph = &f.graph
+	f.out.Notes = p.notes()
+	f.out.Restore = f.restore
+	f.out.Sums = f.sums
+	f.out.SumsOf = f.sumsOf
 	if len(f.members) > 0 {
-		f.Load = f.load
-		f.Stream = f.stream
+		f.out.Load = f.load
+		f.out.Stream = f.stream
 	}
-	return &f.Parsed, nil
+	return &f.out, nil
 }
 
-// section reads the section between from and to with the cursor. Its bytes are private
-// and valid until the window moves.
-func (p *parser) section(from, to int64, read func()) error {
-	b, err := p.file.Bytes(from, to-from)
+// readSections reads what follows the header. The bytes of a section are private and valid until
+// the window moves.
+func (p *parser) readSections() error {
+	h := &p.f.header
+	from := int64(h.MetadataOffset)
+	b, err := p.file.Bytes(from, int64(h.TensorOffset)-from)
 	if err != nil {
 		return err
 	}
-	p.Cursor = wire.NewCursor(name, b, from)
-	read()
-	return p.Err()
-}
-
-// readTail reads the operator graph and the footer.
-func (p *parser) readTail() error {
-	from, size := int64(p.header.GraphOffset), p.header.graphEnd()-int64(p.header.GraphOffset)
-	b, err := p.file.Bytes(from, size+footerSize)
+	p.r.Continue(b, from)
+	p.readMetadata()
+	if p.r.Err() != nil {
+		return p.r.Err()
+	}
+	err = p.readConstants()
 	if err != nil {
 		return err
 	}
-	p.footer = binary.LittleEndian.Uint32(b[size:])
-	p.Cursor = wire.NewCursor(name, b[:size], from)
-	p.readGraph()
-	return p.Err()
+	from = int64(h.GraphOffset)
+	size := h.graphEnd() - from
+	b, err = p.file.Bytes(from, size+footerSize)
+	if err != nil {
+		return err
+	}
+	p.f.footer = binary.LittleEndian.Uint32(b[size:])
+	p.r.Continue(b[:size], from)
+	p.readOperators()
+	if p.r.Err() != nil {
+		return p.r.Err()
+	}
+	p.useOperators()
+	return nil
 }
 
 // readHeader reads and checks the header.
 func (p *parser) readHeader() error {
-	b := p.head[:min(headerSize, p.src.Size())]
-	if _, err := p.src.ReadAt(b, 0); err != nil {
+	f := p.f
+	b := f.head[:min(headerSize, f.src.Size())]
+	_, err := f.src.ReadAt(b, 0)
+	if err != nil {
 		return err
 	}
-	p.Cursor = wire.NewCursor(name, b, 0)
-	h := &p.header
-	p.codeHeader(h)
-	if p.Err() == nil {
-		p.declareHeader()
-		if _, err := p.src.Compare(&p.declared[headerSum], b, 0); err != nil {
-			p.Fail("header checksum", checksumAt, err)
+	p.r = wire.NewRecord(formatName, b, 0)
+	r := &p.r
+	h, reserved := readHeaderFields(r)
+	f.header = h
+	if r.Err() == nil {
+		f.declareHeader(r.At("header checksum"))
+		_, err := f.src.Compare(&f.declared[headerSum], b, 0)
+		if err != nil {
+			r.FailField("header checksum", err)
 		}
 	}
-	if p.Err() == nil && b[6]|b[7] != 0 {
-		p.Failf("reserved", 6, format.ErrCorrupt, "is % x, not 0", b[6:8])
+	if reserved != 0 {
+		r.BadField("reserved", format.ErrCorrupt, "%#x is not 0", reserved)
 	}
 	p.checkOffsets()
-	if p.Err() != nil && isReference(b) {
-		return wire.Errorf(name, "header", 0, format.ErrUnsupported, "this is the container of ml-framework's MobileModelWriter (a header of 30 bytes, a checksum of too few), which no reader supports, not a MOBI file of the specification")
+	if r.Err() != nil && isReference(b) {
+		return wire.Errorf(formatName, "header", 0, format.ErrUnsupported,
+			"this is the container of ml-framework's MobileModelWriter (a header of 30 bytes, a checksum of too few), "+
+				"which no reader supports, not a MOBI file of the specification")
 	}
-	return p.Err()
+	return r.Err()
 }
 
 // checkOffsets compares the sizes and offsets in the header with each other and with
 // the file.
 func (p *parser) checkOffsets() {
-	h, size := &p.header, p.src.Size()
-	switch total := int64(h.FileSize); {
+	r := &p.r
+	h := &p.f.header
+	size := p.f.src.Size()
+	total := int64(h.FileSize)
+	switch {
 	case total > size:
-		p.Failf("total file size", 16, format.ErrTruncated, "%d bytes, the file has %d", total, size)
+		r.BadField("total file size", format.ErrTruncated, "%d bytes, the file has %d", total, size)
 	case total < size:
-		p.Failf("total file size", 16, format.ErrCorrupt, "%d bytes, the file has %d", total, size)
+		r.BadField("total file size", format.ErrCorrupt, "%d bytes, the file has %d", total, size)
 	case h.MetadataOffset < headerSize:
-		p.Failf("metadata offset", 20, format.ErrCorrupt, "%d is within the header", h.MetadataOffset)
+		r.BadField("metadata offset", format.ErrCorrupt, "%d is within the header", h.MetadataOffset)
 	case h.TensorOffset <= h.MetadataOffset:
-		p.Failf("tensor data offset", 24, format.ErrCorrupt, "%d is not after the metadata offset, %d", h.TensorOffset, h.MetadataOffset)
+		r.BadField("tensor data offset", format.ErrCorrupt,
+			"%d is not after the metadata offset, %d", h.TensorOffset, h.MetadataOffset)
 	case h.GraphOffset < h.TensorOffset:
-		p.Failf("operator graph offset", 28, format.ErrCorrupt, "%d is before the tensor data offset, %d", h.GraphOffset, h.TensorOffset)
+		r.BadField("operator graph offset", format.ErrCorrupt,
+			"%d is before the tensor data offset, %d", h.GraphOffset, h.TensorOffset)
 	case int64(h.GraphOffset) > h.graphEnd():
-		p.Failf("operator graph offset", 28, format.ErrTruncated, "%d leaves no room for the footer in %d bytes", h.GraphOffset, size)
+		r.BadField("operator graph offset", format.ErrTruncated,
+			"%d leaves no room for the footer in %d bytes", h.GraphOffset, size)
 	}
 }
 
@@ -184,36 +208,37 @@ func isReference(b []byte) bool {
 	if len(b) < referenceHeader {
 		return false
 	}
-	u32 := binary.LittleEndian.Uint32
-	magic, total, meta, tensors, graph := u32(b), u32(b[14:]), u32(b[18:]), u32(b[22:]), u32(b[26:])
-	return (magic == magicNumber || magic == magicASCII) && meta == referenceHeader && meta < tensors && tensors < graph && graph < total
-}
-
-// readMetadata reads the model metadata and the specs, up to the first constant.
-func (p *parser) readMetadata() {
-	p.codeModel(&p.model)
-	p.padding = p.Left()
-	if rest := bytes.TrimLeft(p.Bytes("padding", uint64(p.Left())), "\x00"); len(rest) > 0 {
-		p.Failf("padding", p.Offset()-int64(len(rest)), format.ErrCorrupt, "%#x between the specs and the constants", rest[0])
+	magic := binary.LittleEndian.Uint32(b)
+	total := binary.LittleEndian.Uint32(b[14:])
+	metadata := binary.LittleEndian.Uint32(b[18:])
+	tensors := binary.LittleEndian.Uint32(b[22:])
+	graph := binary.LittleEndian.Uint32(b[26:])
+	if magic != magicNumber && magic != magicASCII {
+		return false
 	}
+	return metadata == referenceHeader && metadata < tensors && tensors < graph && graph < total
 }
 
 // readConstants reads the records of all constants. The file does not store their
 // number.
 func (p *parser) readConstants() error {
-	off, end := int64(p.header.TensorOffset), int64(p.header.GraphOffset)
+	off := int64(p.f.header.TensorOffset)
+	end := int64(p.f.header.GraphOffset)
 	for n := 0; off < end; n++ {
 		if n == driver.MaxTensors {
-			return p.Failf("constants", off, format.ErrLimit, "more than %d", n)
+			return wire.Errorf(formatName, "constants", off, format.ErrLimit, "more than %d", n)
 		}
 		if n%cancelEvery == 0 && p.opts.Context.Err() != nil {
 			return p.opts.Context.Err()
 		}
-		next, err := p.constant(off, end)
+		c, err := p.readRecord(off, end)
 		if err != nil {
 			return err
 		}
-		off = next
+		off, err = p.addConstant(&c, end)
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -221,94 +246,107 @@ func (p *parser) readConstants() error {
 // cancelEvery is the number of records between checks of the context.
 const cancelEvery = 1024
 
-// recordHeader returns the header of the record at off, all but the data. It is valid until the window moves.
-func (p *parser) recordHeader(off, end int64) ([]byte, error) {
+// readRecord reads the header of the record at off, all but the data. Its dims are valid until the
+// window moves.
+func (p *parser) readRecord(off, end int64) (c constantRecord, err error) {
 	if end-off < recordMin {
-		return nil, p.Failf("constant", off, format.ErrTruncated, "%d bytes are left before the operator graph", end-off)
+		return c, wire.Errorf(formatName, "constant", off, format.ErrTruncated,
+			"%d bytes are left before the operator graph", end-off)
 	}
 	b, err := p.file.Peek(off, 8)
 	if err != nil {
-		return nil, err
+		return c, err
 	}
-	rank := int64(binary.LittleEndian.Uint16(b[6:]))
-	if recordMin+8*rank > end-off {
-		return nil, p.Failf("constant shape", off+8, format.ErrTruncated, "rank %d with %d bytes left before the operator graph", rank, end-off)
+	id := binary.LittleEndian.Uint32(b)
+	size := recordMin + 8*int64(binary.LittleEndian.Uint16(b[6:]))
+	b, err = p.file.Bytes(off, min(size, end-off))
+	if err != nil {
+		return c, err
 	}
-	return p.file.Bytes(off, recordMin+8*rank)
+	p.r.Continue(b, off)
+	p.r.BeginItem("constant", int64(id))
+	c = readConstant(&p.r)
+	return c, p.r.Err()
 }
 
-// constant adds the constant of the record at off to the index. The record must end at or
-// before end; constant returns where.
-func (p *parser) constant(off, end int64) (next int64, err error) {
-	b, err := p.recordHeader(off, end)
-	if err != nil {
-		return 0, err
+// addConstant adds a constant whose header was just read to the index. The record must end at or
+// before end; addConstant returns where.
+func (p *parser) addConstant(c *constantRecord, end int64) (next int64, err error) {
+	r := &p.r
+	f := p.f
+	t := driver.Tensor{Offset: r.Offset()}
+	left := end - t.Offset
+	if c.size > uint64(left) {
+		r.BadField("data size", format.ErrTruncated, "%d bytes, %d are left before the operator graph",
+			c.size, left)
 	}
-	id, typ, size := binary.LittleEndian.Uint32(b), binary.LittleEndian.Uint16(b[4:]), binary.LittleEndian.Uint64(b[len(b)-8:])
-	t := driver.Tensor{Offset: off + int64(len(b)), DType: DataType(typ &^ gzipFlag).DType()}
-	fail := func(field string, rel int, sentinel error, text string, args ...any) (int64, error) {
-		return 0, p.Failf("constant "+constantName(id)+" "+field, off+int64(rel), sentinel, text, args...)
-	}
-	if left := end - t.Offset; size > uint64(left) {
-		return 0, p.Failf("constant data size", t.Offset-8, format.ErrTruncated, "constant %d has %d bytes, %d are left before the operator graph", id, size, left)
-	}
+	code := c.dataType &^ gzipFlag
+	t.DType = DataType(code).DType()
 	if !t.DType.Valid() {
-		return fail("data type", 4, format.ErrUnsupported, "%d", typ&^gzipFlag)
+		r.BadField("data type", format.ErrUnsupported, "%d", code)
 	}
-	next = t.Offset + int64(size)
-	t.Shape = p.index.Dims((len(b) - recordMin) / 8)
+	t.Shape = f.index.Dims(c.dims.Len())
 	for i := range t.Shape {
-		d := binary.LittleEndian.Uint64(b[8+8*i:])
+		d := c.dims.At(i)
 		if d > math.MaxInt64 {
-			return fail("shape", 8+8*i, format.ErrCorrupt, "dim %d is %d", i, d)
+			r.BadItem("dims", i, format.ErrCorrupt, "dim %d is %d", i, d)
 		}
 		t.Shape[i] = int64(d)
 	}
-	if t.Size, err = t.Shape.ByteSize(t.DType); err != nil {
-		return fail("shape", 8, format.ErrCorrupt, "%w", err)
+	if r.Err() != nil {
+		return 0, r.Err()
 	}
-	packed := typ&gzipFlag != 0
-	if !packed && uint64(t.Size) != size {
-		sizeAt := len(b) - 8
-		if b, err = p.file.Bytes(t.Offset, min(2, int64(size))); err != nil {
+	t.Size, err = t.Shape.ByteSize(t.DType)
+	if err != nil {
+		r.BadField("dims", format.ErrCorrupt, "%w", err)
+		return 0, r.Err()
+	}
+	isPacked := c.dataType&gzipFlag != 0
+	if !isPacked && uint64(t.Size) != c.size {
+		b, err := p.file.Bytes(t.Offset, min(2, int64(c.size)))
+		if err != nil {
 			return 0, err
 		}
-		if packed = string(b) == "\x1F\x8B"; !packed {
-			return fail("data size", sizeAt, format.ErrCorrupt, "%d bytes, but %v %v takes %d", size, t.DType, t.Shape, t.Size)
+		isPacked = string(b) == "\x1F\x8B"
+		if !isPacked {
+			r.BadField("data size", format.ErrCorrupt, "%d bytes, but %v %v takes %d", c.size, t.DType,
+				t.Shape, t.Size)
+			return 0, r.Err()
 		}
 		p.unflagged++
 	}
-	if p.index.Len() == 0 {
+	if f.index.Len() == 0 {
 		p.dataAt = t.Offset
 	}
-	if packed {
-		p.members = append(p.members, member{p.index.Len(), t.Offset, int64(size)})
-		t.Offset, t.Stored, t.Compression, t.Loaded = -1, int64(size), "gzip", true
+	next = t.Offset + int64(c.size)
+	if isPacked {
+		f.members = append(f.members, member{f.index.Len(), t.Offset, int64(c.size)})
+		t.Offset = -1
+		t.Stored = int64(c.size)
+		t.Compression = "gzip"
+		t.Loaded = true
 	}
-	t.Name = strconv.AppendUint(p.digits[:0], uint64(id), 10)
-	if p.index.Add(&t) != nil {
-		return fail("id", 0, format.ErrCorrupt, "occurs twice")
+	t.Name = strconv.AppendUint(f.digits[:0], uint64(c.id), 10)
+	if f.index.Add(&t) != nil {
+		r.BadField("id", format.ErrCorrupt, "occurs twice")
 	}
-	return next, nil
+	return next, r.Err()
 }
 
-// readGraph reads the operators and builds the neutral graph.
-func (p *parser) readGraph() {
-	if p.codeOperators(&p.operators); p.Left() > 0 {
-		p.Failf("operators", p.Offset(), format.ErrCorrupt, "%d bytes between the last operator and the footer", p.Left())
-	}
-	if p.Err() != nil {
-		return
-	}
-	for id, q := range quantizationsOf(p.operators) {
-		if i, ok := p.lookup(id); ok {
-			p.index.SetQuant(i, q)
-			if !sound(q, p.index.DType(i), p.index.Shape(i)) {
-				p.unsound++
-			}
+// useOperators sets the quantization parameters that operators have, and builds the neutral graph.
+func (p *parser) useOperators() {
+	f := p.f
+	for id, q := range quantizationsOf(f.operators) {
+		i, ok := f.lookup(id)
+		if !ok {
+			continue
+		}
+		f.index.SetQuant(i, q)
+		if !sound(q, f.index.DType(i), f.index.Shape(i)) {
+			p.unsound++
 		}
 	}
-	p.graph = p.neutralGraph()
+	f.graph = f.neutralGraph()
 }
 
 // lookup returns the index of the constant with the given id.
@@ -329,31 +367,35 @@ func (p *parser) notes() (notes []string) {
 			notes = append(notes, fmt.Sprintf(format, n))
 		}
 	}
-	unknown, extended := 0, 0
-	for i := range p.operators {
-		if !p.operators[i].Type.Known() {
+	unknown := 0
+	extended := 0
+	for i := range p.f.operators {
+		op := &p.f.operators[i]
+		if !op.Type.Known() {
 			unknown++
 		}
-		for _, q := range p.operators[i].Params {
+		for _, q := range op.Params {
 			switch q.Value.(type) {
 			case string, []int64:
 				extended++
 			}
 		}
 	}
-	h := &p.header
+	h := &p.f.header
 	if h.Magic == magicASCII {
 		notes = append(notes, "magic in ASCII order (MOBI)")
 	}
 	if h.Checksum == 0 {
 		notes = append(notes, "header checksum not recorded")
 	}
-	if bits := h.Flags &^ flagsKnown; bits != 0 {
-		notes = append(notes, fmt.Sprintf("reserved flag bits %#x are set", uint32(bits)))
+	reserved := h.Flags &^ flagsKnown
+	if reserved != 0 {
+		notes = append(notes, fmt.Sprintf("reserved flag bits %#x are set", uint32(reserved)))
 	}
 	add(int(h.MetadataOffset)-headerSize, "%d bytes between header and metadata are ignored")
 	// The writer pads for the alignment of the first constant.
-	if aligned := p.index.Len() > 0 && p.dataAt%alignment == 0; p.padding >= alignment || !aligned {
+	isAligned := p.f.index.Len() > 0 && p.dataAt%alignment == 0
+	if p.padding >= alignment || !isAligned {
 		add(int(p.padding), "%d bytes of zero padding before the constants")
 	}
 	add(p.unflagged, "constants compressed without the flag: %d")

@@ -20,7 +20,7 @@ var extensions = []string{extension}
 // specification requires.
 func (fileFormat) Describe() driver.Description {
 	return driver.Description{
-		Name:         name,
+		Name:         formatName,
 		Extensions:   extensions,
 		CheckOnTouch: true,
 		Stores:       driver.Compresses,
@@ -35,10 +35,10 @@ func (fileFormat) Detect(head []byte, _ int64) bool {
 // Losses implements driver.Writer.
 func (d fileFormat) Losses(p *schema.Schema, o *driver.LayoutOptions, l *schema.LossList) error {
 	if d.opts.Footer > CRC32 {
-		return driver.OptionError(name, "Footer", "no form %d", d.opts.Footer)
+		return driver.OptionError(formatName, "Footer", "no form %d", d.opts.Footer)
 	}
 	if o.Compression != "" && o.Compression != gzip.Codec.Name {
-		return driver.OptionError(name, "Compression", "%q, MOBI has gzip", o.Compression)
+		return driver.OptionError(formatName, "Compression", "%q, MOBI has gzip", o.Compression)
 	}
 	_, _ = newDocument(p, o, &d.opts, l) // Layout returns the error
 	return nil

@@ -12,8 +12,8 @@ const (
 	numSums
 )
 
-// declareHeader sets the checksum of the header, if the file records one.
-func (f *parsed) declareHeader() {
+// declareHeader sets the checksum of the header, if the file records one. It is at an offset.
+func (f *parsed) declareHeader(at int64) {
 	s := &f.declared[headerSum]
 	s.Name = "header"
 	f.ranges[0] = driver.Range{Size: headerSize}
@@ -21,9 +21,15 @@ func (f *parsed) declareHeader() {
 	if f.header.Checksum == 0 {
 		return
 	}
-	f.headerDigest[0] = driver.Digest{Kind: driver.CRC32, Want: uint64(f.header.Checksum), Field: "header checksum", Offset: checksumAt}
-	f.zeroed[0] = driver.Range{Offset: checksumAt, Size: checksumSize}
-	s.Accept, s.Zeroed = f.headerDigest[:], f.zeroed[:]
+	f.headerDigest[0] = driver.Digest{
+		Kind:   driver.CRC32,
+		Want:   uint64(f.header.Checksum),
+		Field:  "header checksum",
+		Offset: at,
+	}
+	f.zeroed[0] = driver.Range{Offset: at, Size: checksumSize}
+	s.Accept = f.headerDigest[:]
+	s.Zeroed = f.zeroed[:]
 }
 
 // sums implements driver.Parsed. The footer is an Adler-32 or a CRC-32 of all that is before it, all constants included.

@@ -11,7 +11,6 @@ import (
 	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/checksum"
 	"github.com/weightmap/weightmap/internal/wire"
-	"github.com/weightmap/weightmap/tensor"
 )
 
 // document is the encoded file of a schema, without the constants.
@@ -29,7 +28,8 @@ type document struct {
 
 // newDocument encodes a schema, lists what the file cannot hold of it, and checks that readers will
 // accept the result.
-func newDocument(p *schema.Schema, o *driver.LayoutOptions, f *Format, l *schema.LossList) (*document, error) {
+func newDocument(p *schema.Schema, o *driver.LayoutOptions, f *Format,
+	l *schema.LossList) (*document, error) {
 	d := &document{
 		Schema:    p,
 		numbering: newNumbering(p.Tensors, p.Graph),
@@ -43,34 +43,35 @@ func newDocument(p *schema.Schema, o *driver.LayoutOptions, f *Format, l *schema
 	m.framework = f.FrameworkVersion
 	m.created = uint64(o.Created())
 	m.flags = f.Flags
-	m.inputs = slices.Clone(f.Inputs) // coding them sets their dims
-	m.outputs = slices.Clone(f.Outputs)
+	m.inputs = f.Inputs
+	m.outputs = f.Outputs
 	d.addTensors()
 	l.UniqueMetadata(p, func(_ int, e schema.Entry) error { return m.set(e) })
 	own := f.Inputs != nil || f.Outputs != nil || f.Operators != nil
 	if p.Graph != nil && !own {
 		ops = d.graphLosses()
 		m.name = cmp.Or(m.name, p.Graph.Name)
-		m.inputs, m.outputs = each(p.Graph.Inputs, fileSpec), each(p.Graph.Outputs, fileSpec)
+		m.inputs = each(p.Graph.Inputs, fileSpec)
+		m.outputs = each(p.Graph.Outputs, fileSpec)
 	}
 	ops, err := d.describe(ops, o.KeepNames)
 	if err != nil {
 		return nil, err
 	}
-	var head, graph wire.Buffer
-	c := coder{w: &head}
-	c.codeModel(m)
-	c.w = &graph
-	if c.codeOperators(&ops); c.Err() != nil {
-		return nil, wire.Refuse(name, cmp.Or(c.part, "metadata and specs"), "%w", c.refusal())
+	d.head, err = encodeModel(m)
+	if err != nil {
+		return nil, err
 	}
-	d.head, d.graph = head, graph
+	d.graph, err = encodeOperators(ops)
+	if err != nil {
+		return nil, err
+	}
 	_, dated := p.Metadata.Get(keyCreated)
 	switch {
 	case own && p.Graph != nil:
-		return nil, driver.OptionError(name, "Operators", "the schema has a graph, too")
+		return nil, driver.OptionError(formatName, "Operators", "the schema has a graph, too")
 	case !dated && o.Created() < 0:
-		return nil, wire.Refuse(name, "creation timestamp", "%w: %v is before 1970",
+		return nil, wire.Refuse(formatName, "creation timestamp", "%w: %v is before 1970",
 			format.ErrUnsupported, o.Time)
 	}
 	return d, nil
@@ -99,7 +100,10 @@ func (d *document) layout() (*driver.Layout, error) {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return d.stored[a].class() - d.stored[b].class() })
+	slices.SortStableFunc(order, func(a,
+		b int) int {
+		return d.stored[a].class() - d.stored[b].class()
+	})
 	l := &driver.Layout{
 		Offsets: make([]int64, len(d.stored)),
 		Sums:    kinds[d.format.Footer],
@@ -119,12 +123,15 @@ func (d *document) layout() (*driver.Layout, error) {
 		l.Parts = append(l.Parts, driver.Part{Offset: end, Bytes: b[at:]})
 		l.Offsets[n] = end + int64(len(b)-at)
 		// Checking the limit after each addition rules out overflow.
-		if end = l.Offsets[n] + min(d.stored[n].size, maxFileSize); end > maxFileSize {
+		end = l.Offsets[n] + min(d.stored[n].size, maxFileSize)
+		if end > maxFileSize {
 			break
 		}
 	}
-	if l.Size = end + int64(len(d.graph)) + footerSize; l.Size > maxFileSize {
-		return nil, wire.Refuse(name, "total file size", "%w: more than the %d bytes that MOBI can describe", format.ErrLimit, int64(maxFileSize))
+	l.Size = end + int64(len(d.graph)) + footerSize
+	if l.Size > maxFileSize {
+		return nil, wire.Refuse(formatName, "total file size",
+			"%w: more than the %d bytes that MOBI can describe", format.ErrLimit, int64(maxFileSize))
 	}
 	l.Parts[0].Bytes = d.front(first, end, l.Size)
 	l.Parts = append(l.Parts, driver.Part{Offset: end, Bytes: d.graph})
@@ -150,21 +157,21 @@ func (d *document) record(b *wire.Buffer, i int, s stored) {
 	b.U32(d.ids[i])
 	b.U16(uint16(code))
 	b.U16(uint16(len(t.Shape)))
-	for _, dim := range t.Shape {
-		b.I64(dim)
-	}
+	b.I64s(t.Shape)
 	b.I64(s.size)
 }
 
 // front returns everything before the first constant.
 func (d *document) front(first, graph, total int64) []byte {
-	var b wire.Buffer
-	c := coder{w: &b}
-	c.codeHeader(&Header{
-		Magic: magicNumber, Version: version, Flags: d.model.flags, FileSize: uint32(total),
-		MetadataOffset: headerSize, TensorOffset: uint32(first), GraphOffset: uint32(graph),
+	b := encodeHeader(&Header{
+		Magic:          magicNumber,
+		Version:        version,
+		Flags:          d.model.flags,
+		FileSize:       uint32(total),
+		MetadataOffset: headerSize,
+		TensorOffset:   uint32(first),
+		GraphOffset:    uint32(graph),
 	})
-	binary.LittleEndian.PutUint32(b[checksumAt:], tensor.CRC32(b))
 	b.Raw(d.head)
 	b.Zeros(int(first) - len(b))
 	return b

@@ -26,11 +26,11 @@ type Record struct {
 	head   Head // reads more of buf; nil if it is complete
 
 	list   string // of the record, "" for none
-	item   int    // number of the record in the list
+	item   int64  // number of the record in the list
 	start  int    // position of the record
 	needed uint64 // bytes that the counts of the record take at least
 
-	count   int   // records of the list
+	count   int64 // records of the list
 	typical int64 // size of one
 
 	fields uint // number of fields of the record so far
@@ -77,9 +77,9 @@ func HeadRecord(format string, head Head, size int64) Record {
 func (r *Record) Begin() { r.begin("", 0) }
 
 // BeginItem is Begin for record i of a list. Errors name both, as in "node 3 op_type".
-func (r *Record) BeginItem(list string, i int) { r.begin(list, i) }
+func (r *Record) BeginItem(list string, i int64) { r.begin(list, i) }
 
-func (r *Record) begin(list string, i int) {
+func (r *Record) begin(list string, i int64) {
 	if !memory.Same(r.list, list) {
 		r.list = list
 	}
@@ -97,10 +97,10 @@ func (r *Record) Records(list string, n int, typical int64) iter.Seq[int] {
 }
 
 func (r *Record) each(list string, n int, typical int64, yield func(int) bool) {
-	r.count = n
+	r.count = int64(n)
 	r.typical = typical
 	for i := 0; i < n && r.err == nil; i++ {
-		r.begin(list, i)
+		r.begin(list, int64(i))
 		if !yield(i) {
 			break
 		}
@@ -202,7 +202,7 @@ func (r *Record) more(n uint64) bool {
 		return false
 	}
 	if r.typical > 0 { // else the caller may have told the head
-		r.head.Expect(r.Offset() + r.typical*int64(r.count-r.item))
+		r.head.Expect(r.Offset() + r.typical*(r.count-r.item))
 	}
 	b, err := r.head.Need(r.Offset() + int64(n))
 	if err != nil {
@@ -331,6 +331,18 @@ func (r *Record) Offset() int64 { return r.base + int64(r.pos) }
 
 // Left returns the number of unread bytes.
 func (r *Record) Left() int64 { return r.size - r.Offset() }
+
+// Continue begins a record in other bytes of the file, which begin at an offset. After a failure it does nothing.
+func (r *Record) Continue(buf []byte, offset int64) {
+	if r.err != nil {
+		return
+	}
+	r.buf = buf
+	r.pos = 0
+	r.base = offset
+	r.size = offset + int64(len(buf))
+	r.Begin()
+}
 
 // MoveTo begins a record at a file offset that was read before. After a failure it does nothing.
 func (r *Record) MoveTo(offset int64) {

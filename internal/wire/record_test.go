@@ -234,6 +234,11 @@ func TestRecordMoves(t *testing.T) {
 	if diff := cmp.Diff([]byte{2, 3}, r.Window(101, 103)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
+	r.Continue(numbered(3), 200)
+	if v := r.U16("y"); v != 0x0201 || r.At("y") != 200 || r.At("x") != 200 || r.Left() != 1 {
+		t.Errorf("%#x at %d, %d are left", v, r.At("y"), r.Left())
+	}
+	r.Continue(numbered(10), 100)
 	if r.Window(99, 101) != nil || r.Window(105, 104) != nil || r.Window(105, 111) != nil {
 		t.Error("a window of bytes that were not read")
 	}
