@@ -75,7 +75,7 @@ func TestHTML(t *testing.T) {
 	page := htmlOf(t, waves(t, "m.wia", convnet()))
 	contains(t, page, "<h1>m.wia</h1>", "<dt>Parameters</dt><dd>5,316</dd>", "<b>float32</b> 5.3 kB <span>56.8 %, 3 tensors</span>", "<b>int8</b>",
 		`data-name="conv.weight"`, ">Conv</text>", ">x</text>", ">float32[1,3,8,8]</text>", "<span>fc.weight</span>", ">author</th><td>Ada</td>", "<b title=\"conv.weight\">")
-	for what, want := range map[string]int{`class="tile`: 8, `<g class="box node"`: 5, `<g class="box input"`: 1, `<g class="box output"`: 1, `class="edge"`: 7, "<figure>": 4, `<tr><td class="name">`: 4} {
+	for what, want := range map[string]int{`class="tile`: 12, `<g class="box node"`: 5, `<g class="box input"`: 1, `<g class="box output"`: 1, `class="edge"`: 7, "<figure>": 4, `<tr><td class="name">`: 4} {
 		if got := strings.Count(page, what); got != want {
 			t.Errorf("%d of %q, not %d", got, what, want)
 		}
@@ -123,7 +123,7 @@ func TestHTMLBounds(t *testing.T) {
 	p.rows(r, c)
 	p.entries(r)
 	for what, n := range map[string][2]int{
-		"tiles": {len(p.Maps[0].Tiles), 10_000}, "tiles for phones": {len(p.Maps[1].Tiles), 3000}, "rows": {len(p.Rows), firstRows},
+		"tiles": {len(p.Maps[0].Tiles), 10_000}, "tiles for phones": {len(p.Maps[2].Tiles), 3000}, "rows": {len(p.Rows), firstRows},
 		"rows to search": {len(p.Table.Rows), mostRows}, "layers": {len(p.Layers), mostLayers}, "entries": {len(p.Metadata), mostEntries},
 		"boxes": {len(g.Boxes), 3 * mostNodes}, "edges": {len(g.Edges), mostEdges}, "dtypes": {len(p.Types), mostEntries},
 	} {

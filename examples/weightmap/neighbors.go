@@ -11,8 +11,13 @@ const (
 	nearY = 24
 )
 
-// mapSizes are the sizes of the treemap, for wide and for narrow windows.
-var mapSizes = []mapView{{Class: "desk", Width: 1160, Height: 520}, {Class: "phone", Width: 360, Height: 480}}
+// mapSizes are the sizes of the treemap, for wide, medium and narrow windows: text that is scaled
+// down cannot be read.
+var mapSizes = []mapView{
+	{Class: "desk", Width: 1160, Height: 520},
+	{Class: "tablet", Width: 700, Height: 480},
+	{Class: "phone", Width: 360, Height: 480},
+}
 
 // layerNeighbors returns the layers next to each layer in the treemaps and in the bar.
 func layerNeighbors(root *branch, layers []string) map[string]map[string]bool {
