@@ -25,7 +25,7 @@ import (
 	"os/signal"
 	"strings"
 
-	"github.com/weightmap/weightmap/examples/internal/cli"
+	"github.com/weightmap/weightmap/examples/cli"
 	"github.com/weightmap/weightmap/format"
 	_ "github.com/weightmap/weightmap/format/all"
 	"github.com/weightmap/weightmap/format/remote"

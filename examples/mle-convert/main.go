@@ -29,7 +29,7 @@ import (
 	"io"
 	"os"
 
-	"github.com/weightmap/weightmap/examples/internal/cli"
+	"github.com/weightmap/weightmap/examples/cli"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/mle"

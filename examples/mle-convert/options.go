@@ -9,8 +9,7 @@ import (
 	"io"
 	"slices"
 
-	"github.com/weightmap/weightmap/examples/internal/cli"
-	"github.com/weightmap/weightmap/internal/keys"
+	"github.com/weightmap/weightmap/examples/cli"
 	"github.com/weightmap/weightmap/mle"
 )
 
@@ -102,7 +101,7 @@ func (j *job) method(compress, quantize string) error {
 
 // signingKey reads a key for signing MLE files.
 func signingKey(path string) (ed25519.PrivateKey, error) {
-	private, err := keys.ReadPrivate(path)
+	private, err := cli.ReadPrivate(path)
 	if err != nil {
 		return nil, err
 	}

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weightmap/weightmap/examples/internal/cli"
-	"github.com/weightmap/weightmap/examples/internal/digits"
+	"github.com/weightmap/weightmap/examples/cli"
+	"github.com/weightmap/weightmap/examples/digits"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
 	"github.com/weightmap/weightmap/tensor"

@@ -6,7 +6,7 @@
 //
 // With -dir the files remain in DIR, for example to inspect them with examples/weightmap. The
 // directory is created if necessary. The network was trained by examples/train; its
-// computation is in examples/internal/digits/forward.go.
+// computation is in examples/digits/forward.go.
 package main
 
 import (
@@ -15,8 +15,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/weightmap/weightmap/examples/internal/cli"
-	"github.com/weightmap/weightmap/examples/internal/digits"
+	"github.com/weightmap/weightmap/examples/cli"
+	"github.com/weightmap/weightmap/examples/digits"
 	"github.com/weightmap/weightmap/format"
 	_ "github.com/weightmap/weightmap/format/all"
 )

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/weightmap/weightmap/examples/internal/digits"
+	"github.com/weightmap/weightmap/examples/digits"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
 )
@@ -90,7 +90,7 @@ func TestStatus(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	const usage = "; usage: quickstart [-digit N] [-seed N] [-dir DIR]\n"
+	const usage = "\nusage: quickstart [-digit N] [-seed N] [-dir DIR]\n"
 	for _, c := range []struct {
 		name   string
 		args   []string

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/weightmap/weightmap/examples/internal/digits"
+	"github.com/weightmap/weightmap/examples/digits"
 )
 
 // The widest bar, the width of a line with it, and the gap between image and bars.

@@ -10,7 +10,7 @@ import (
 	"mime"
 	"net/http"
 
-	"github.com/weightmap/weightmap/examples/internal/digits"
+	"github.com/weightmap/weightmap/examples/digits"
 )
 
 // problem is an error with its HTTP status.

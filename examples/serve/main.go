@@ -41,12 +41,11 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/weightmap/weightmap/examples/internal/cli"
+	"github.com/weightmap/weightmap/examples/cli"
 	"github.com/weightmap/weightmap/format"
 	_ "github.com/weightmap/weightmap/format/all"
 	"github.com/weightmap/weightmap/format/live"
 	"github.com/weightmap/weightmap/format/signing"
-	"github.com/weightmap/weightmap/internal/keys"
 	"golang.org/x/net/netutil"
 )
 
@@ -61,7 +60,7 @@ var tool = cli.Tool{
 	About: "Serve a network that reads digits, from a model file that may be replaced at any time.",
 	Details: "GET / is a page to draw on. POST /predict takes a PNG or JSON, POST /reload looks at the\n" +
 		"file at once. GET /model, /healthz and /metrics say what is loaded and how it does.\n",
-	Example: "serve -addr localhost:8080 ../internal/digits/testdata/digits.wia",
+	Example: "serve -addr localhost:8080 ../digits/testdata/digits.wia",
 }
 
 // config is the command line.
@@ -100,7 +99,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 func serve(ctx context.Context, c *config, out io.Writer, logs *log.Logger) error {
 	o := &format.Options{Context: ctx, Private: c.private}
 	if c.trust != "" {
-		key, err := keys.ReadPublic(c.trust)
+		key, err := cli.ReadPublic(c.trust)
 		if err != nil {
 			return err
 		}

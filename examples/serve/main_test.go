@@ -24,7 +24,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weightmap/weightmap/examples/internal/digits"
+	"github.com/weightmap/weightmap/examples/digits"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
 	"github.com/weightmap/weightmap/format/signing"
@@ -210,7 +210,8 @@ func TestCommandLine(t *testing.T) {
 			defer cancel()
 			var out, errs bytes.Buffer
 			status := run(ctx, c.args, &printed{&out, cancel}, &errs)
-			lines := strings.Split(strings.TrimSpace(errs.String()), "\n")
+			said, _, _ := strings.Cut(errs.String(), "usage: ")
+			lines := strings.Split(strings.TrimSpace(said), "\n")
 			if last := lines[len(lines)-1]; status != c.status || !strings.Contains(last, c.says) || len(lines) > 2 {
 				t.Errorf("status %d, %q, want %d, %q", status, errs.String(), c.status, c.says)
 			}

@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 
-	"github.com/weightmap/weightmap/examples/internal/digits"
+	"github.com/weightmap/weightmap/examples/digits"
 	"github.com/weightmap/weightmap/examples/train/net"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/live"

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weightmap/weightmap/examples/internal/digits"
+	"github.com/weightmap/weightmap/examples/digits"
 	"github.com/weightmap/weightmap/format/convert"
 	"github.com/weightmap/weightmap/format/live"
 	"github.com/weightmap/weightmap/internal/expect"

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/weightmap/weightmap/examples/internal/cli"
-	"github.com/weightmap/weightmap/examples/internal/digits"
+	"github.com/weightmap/weightmap/examples/cli"
+	"github.com/weightmap/weightmap/examples/digits"
 	"github.com/weightmap/weightmap/examples/train/net"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"

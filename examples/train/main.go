@@ -7,7 +7,7 @@
 //
 // The model that is committed, which the quickstart and examples/serve use, was made by
 //
-//	cd examples/train && go run . -save ../internal/digits/testdata/digits.wia
+//	cd examples/train && go run . -save ../digits/testdata/digits.wia
 package main
 
 import (
@@ -17,8 +17,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/weightmap/weightmap/examples/internal/cli"
-	"github.com/weightmap/weightmap/examples/internal/digits"
+	"github.com/weightmap/weightmap/examples/cli"
+	"github.com/weightmap/weightmap/examples/digits"
 	_ "github.com/weightmap/weightmap/format/all"
 )
 

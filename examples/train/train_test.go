@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weightmap/weightmap/examples/internal/digits"
+	"github.com/weightmap/weightmap/examples/digits"
 )
 
 // short is a training of a few seconds.

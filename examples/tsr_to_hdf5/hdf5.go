@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -50,41 +49,41 @@ func hdf5Header(t tensor.Info) ([]byte, error) {
 	end := datasetAt + len(datasetHeader(&t, datatype, 0))
 	dataAt := (end + dataAlign - 1) / dataAlign * dataAlign
 
-	var b wire.Buffer
-	b.Raw(superblock(uint64(dataAt) + uint64(t.Size)))
-	b.Raw(groupHeader(t.Name, uint64(datasetAt)))
-	b.Raw(datasetHeader(&t, datatype, uint64(dataAt)))
-	b.Zeros(dataAt - end)
+	var b buffer
+	b.raw(superblock(uint64(dataAt) + uint64(t.Size)))
+	b.raw(groupHeader(t.Name, uint64(datasetAt)))
+	b.raw(datasetHeader(&t, datatype, uint64(dataAt)))
+	b.zeros(dataAt - end)
 	return b, nil
 }
 
 func superblock(size uint64) []byte {
-	var b wire.Buffer
-	b.Str("\x89HDF\r\n\x1a\n")
-	b.U8(2)          // version
-	b.U8(8)          // bytes of an address
-	b.U8(8)          // bytes of a length
-	b.U8(0)          // file consistency flags
-	b.U64(0)         // base address
-	b.U64(undefined) // no extension
-	b.U64(size)
-	b.U64(superblockSize) // of the root group's header
-	b.U32(lookup3(b))
+	var b buffer
+	b.text("\x89HDF\r\n\x1a\n")
+	b.u8(2)          // version
+	b.u8(8)          // bytes of an address
+	b.u8(8)          // bytes of a length
+	b.u8(0)          // file consistency flags
+	b.u64(0)         // base address
+	b.u64(undefined) // no extension
+	b.u64(size)
+	b.u64(superblockSize) // of the root group's header
+	b.u32(lookup3(b))
 	return b
 }
 
 // groupHeader returns the root group with one hard link, to the dataset.
 func groupHeader(name string, dataset uint64) []byte {
-	var info, link wire.Buffer
-	info.U16(0)         // version, flags
-	info.U64(undefined) // no heap: links are in the header
-	info.U64(undefined) // no index
-	link.U8(1)          // version
-	link.U8(0x11)       // the length takes two bytes; the character set follows
-	link.U8(1)          // UTF-8
-	link.U16(uint16(len(name)))
-	link.Str(name)
-	link.U64(dataset)
+	var info, link buffer
+	info.u16(0)         // version, flags
+	info.u64(undefined) // no heap: links are in the header
+	info.u64(undefined) // no index
+	link.u8(1)          // version
+	link.u8(0x11)       // the length takes two bytes; the character set follows
+	link.u8(1)          // UTF-8
+	link.u16(uint16(len(name)))
+	link.text(name)
+	link.u64(dataset)
 	return objectHeader(
 		message{msgLinkInfo, info},
 		message{msgGroupInfo, []byte{0, 0}},
@@ -93,21 +92,21 @@ func groupHeader(name string, dataset uint64) []byte {
 }
 
 func datasetHeader(t *tensor.Info, datatype []byte, dataAt uint64) []byte {
-	var space, layout wire.Buffer
-	space.U8(2) // version
-	space.U8(uint8(len(t.Shape)))
-	space.U8(0)                           // no maximum dims
-	space.U8(uint8(min(1, len(t.Shape)))) // 0 scalar, 1 simple
+	var space, layout buffer
+	space.u8(2) // version
+	space.u8(uint8(len(t.Shape)))
+	space.u8(0)                           // no maximum dims
+	space.u8(uint8(min(1, len(t.Shape)))) // 0 scalar, 1 simple
 	for _, d := range t.Shape {
-		space.I64(d)
+		space.u64(uint64(d))
 	}
 	if t.Size == 0 {
 		dataAt = undefined // no storage is allocated
 	}
-	layout.U8(3) // version
-	layout.U8(1) // contiguous
-	layout.U64(dataAt)
-	layout.I64(t.Size)
+	layout.u8(3) // version
+	layout.u8(1) // contiguous
+	layout.u64(dataAt)
+	layout.u64(uint64(t.Size))
 	return objectHeader(
 		message{msgDataspace, space},
 		message{msgDatatype, datatype},
@@ -119,23 +118,23 @@ func datasetHeader(t *tensor.Info, datatype []byte, dataAt uint64) []byte {
 // datatypeMessage describes little-endian elements.
 func datatypeMessage(d tensor.DType) ([]byte, error) {
 	const version1, fixed, float = 1 << 4, 0, 1
-	var b wire.Buffer
+	var b buffer
 	switch d {
 	case tensor.Int8, tensor.Int32:
-		b.U8(version1 | fixed)
-		b.Raw([]byte{0x08, 0, 0}) // little-endian, signed
+		b.u8(version1 | fixed)
+		b.raw([]byte{0x08, 0, 0}) // little-endian, signed
 	case tensor.Float32:
-		b.U8(version1 | float)
-		b.Raw([]byte{0x20, 31, 0}) // little-endian, implied leading 1; sign in bit 31
+		b.u8(version1 | float)
+		b.raw([]byte{0x20, 31, 0}) // little-endian, implied leading 1; sign in bit 31
 	default:
 		return nil, fmt.Errorf("%w: dtype %v", format.ErrUnsupported, d)
 	}
-	b.U32(uint32(d.Size()))
-	b.U16(0) // bit offset
-	b.U16(uint16(8 * d.Size()))
+	b.u32(uint32(d.Size()))
+	b.u16(0) // bit offset
+	b.u16(uint16(8 * d.Size()))
 	if d == tensor.Float32 {
-		b.Raw([]byte{23, 8, 0, 23}) // exponent at bit 23, 8 bits; mantissa at bit 0, 23 bits
-		b.U32(127)
+		b.raw([]byte{23, 8, 0, 23}) // exponent at bit 23, 8 bits; mantissa at bit 0, 23 bits
+		b.u32(127)
 	}
 	return b, nil
 }
@@ -147,18 +146,18 @@ type message struct {
 
 // objectHeader returns a version 2 object header with one chunk.
 func objectHeader(messages ...message) []byte {
-	var body, b wire.Buffer
+	var body, b buffer
 	for _, m := range messages {
-		body.U8(m.kind)
-		body.U16(uint16(len(m.body)))
-		body.U8(0) // flags
-		body.Raw(m.body)
+		body.u8(m.kind)
+		body.u16(uint16(len(m.body)))
+		body.u8(0) // flags
+		body.raw(m.body)
 	}
-	b.Str("OHDR")
-	b.U8(2) // version
-	b.U8(1) // flags: the chunk's size takes two bytes
-	b.U16(uint16(len(body)))
-	b.Raw(body)
-	b.U32(lookup3(b))
+	b.text("OHDR")
+	b.u8(2) // version
+	b.u8(1) // flags: the chunk's size takes two bytes
+	b.u16(uint16(len(body)))
+	b.raw(body)
+	b.u32(lookup3(b))
 	return b
 }

@@ -12,8 +12,8 @@ import (
 	"context"
 	"io"
 
-	"github.com/weightmap/weightmap/examples/internal/cli"
-	"github.com/weightmap/weightmap/examples/internal/export"
+	"github.com/weightmap/weightmap/examples/cli"
+	"github.com/weightmap/weightmap/examples/export"
 )
 
 func main() { cli.Main(run) }

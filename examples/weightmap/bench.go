@@ -11,7 +11,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/weightmap/weightmap/examples/internal/cli"
+	"github.com/weightmap/weightmap/examples/cli"
 	"github.com/weightmap/weightmap/format"
 )
 

@@ -10,7 +10,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/weightmap/weightmap/examples/internal/cli"
+	"github.com/weightmap/weightmap/examples/cli"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/npy"
 	"github.com/weightmap/weightmap/format/schema"

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weightmap/weightmap/examples/internal/cli"
+	"github.com/weightmap/weightmap/examples/cli"
 	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/opsets"
 	"github.com/weightmap/weightmap/tensor"

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weightmap/weightmap/examples/internal/cli"
+	"github.com/weightmap/weightmap/examples/cli"
 )
 
 // The number of colors on the page, and of layers in its legend.

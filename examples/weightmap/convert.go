@@ -14,7 +14,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weightmap/weightmap/examples/internal/cli"
+	"github.com/weightmap/weightmap/examples/cli"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
 	"github.com/weightmap/weightmap/format/schema"

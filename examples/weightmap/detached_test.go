@@ -81,7 +81,7 @@ func TestInspectSignature(t *testing.T) {
 	private, _ := pair(t, "ecdsa")
 	dir := t.TempDir()
 	path := filepath.Join(dir, "digits.wia")
-	b := expect.Read(t, "../internal/digits/testdata/digits.wia")
+	b := expect.Read(t, "../digits/testdata/digits.wia")
 	writeText(t, path, string(b))
 	out, _ := tool(t, 0, "inspect", path)
 	if strings.Contains(out, ".sig") {

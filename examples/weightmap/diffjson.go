@@ -5,7 +5,7 @@ import (
 	"io"
 	"math"
 
-	"github.com/weightmap/weightmap/examples/internal/cli"
+	"github.com/weightmap/weightmap/examples/cli"
 )
 
 // diffReport is what diff -json prints.

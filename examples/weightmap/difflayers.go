@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/weightmap/weightmap/examples/internal/cli"
+	"github.com/weightmap/weightmap/examples/cli"
 )
 
 // layer has the differences of the tensors of a layer.

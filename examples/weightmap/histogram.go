@@ -6,7 +6,7 @@ import (
 	"math"
 	"strings"
 
-	"github.com/weightmap/weightmap/examples/internal/cli"
+	"github.com/weightmap/weightmap/examples/cli"
 	"github.com/weightmap/weightmap/tensor"
 )
 

@@ -14,7 +14,7 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/weightmap/weightmap/examples/internal/cli"
+	"github.com/weightmap/weightmap/examples/cli"
 	"github.com/weightmap/weightmap/internal/keys"
 )
 

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"iter"
 
-	"github.com/weightmap/weightmap/examples/internal/cli"
+	"github.com/weightmap/weightmap/examples/cli"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/tensor"

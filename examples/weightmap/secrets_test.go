@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weightmap/weightmap/examples/internal/cli"
+	"github.com/weightmap/weightmap/examples/cli"
 	"github.com/weightmap/weightmap/internal/expect"
 )
 

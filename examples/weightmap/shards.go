@@ -4,7 +4,7 @@ import (
 	"context"
 	"io"
 
-	"github.com/weightmap/weightmap/examples/internal/cli"
+	"github.com/weightmap/weightmap/examples/cli"
 )
 
 var splitCommand = &command{cli.Tool{

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/weightmap/weightmap/examples/internal/cli"
+	"github.com/weightmap/weightmap/examples/cli"
 	"github.com/weightmap/weightmap/format"
 )
 

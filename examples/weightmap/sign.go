@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/weightmap/weightmap/examples/internal/cli"
+	"github.com/weightmap/weightmap/examples/cli"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/mle"
 	"github.com/weightmap/weightmap/wia"

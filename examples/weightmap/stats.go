@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/weightmap/weightmap/examples/internal/cli"
+	"github.com/weightmap/weightmap/examples/cli"
 	"github.com/weightmap/weightmap/tensor"
 )
 

@@ -85,14 +85,20 @@ func (o *KeyOption) Secret(ctx context.Context) ([]byte, error) {
 // Public reads the public key in the file that the option names. It returns nil if the option is
 // not set.
 func (o *KeyOption) Public(ctx context.Context) (crypto.PublicKey, error) {
-	return ReadKey(ctx, o, keys.ReadPublic)
+	return ReadKey(ctx, o, ReadPublic)
 }
 
 // Private reads the private key in the file that the option names. It returns nil if the option is
 // not set.
 func (o *KeyOption) Private(ctx context.Context) (crypto.Signer, error) {
-	return ReadKey(ctx, o, keys.ReadPrivate)
+	return ReadKey(ctx, o, ReadPrivate)
 }
+
+// ReadPublic reads the public key in a PEM file.
+func ReadPublic(path string) (crypto.PublicKey, error) { return keys.ReadPublic(path) }
+
+// ReadPrivate reads the private key in a PEM file.
+func ReadPrivate(path string) (crypto.Signer, error) { return keys.ReadPrivate(path) }
 
 // Same reports whether two options name the same file, which may be readable only once.
 func (o *KeyOption) Same(other *KeyOption) bool {

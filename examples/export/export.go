@@ -9,7 +9,7 @@ import (
 	"os"
 	"slices"
 
-	"github.com/weightmap/weightmap/examples/internal/cli"
+	"github.com/weightmap/weightmap/examples/cli"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/disk"
 	"github.com/weightmap/weightmap/tensor"
