@@ -88,7 +88,8 @@ func TestPrefetchCanceled(t *testing.T) {
 	if m.spaces.files[1].region.Load() != nil {
 		t.Error("the file was opened")
 	}
-	expect.OK(t, m.Prefetch(nil))
+	var none context.Context
+	expect.OK(t, m.Prefetch(none))
 	if m.spaces.files[1].region.Load() == nil {
 		t.Error("the file was not opened")
 	}
