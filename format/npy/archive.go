@@ -63,7 +63,7 @@ func (f *parsed) member(r *reader, m *zip.Member) error {
 		}
 		return nil
 	}
-	if err := cmp.Or(m.Usable(), m.Wrap("file name", m.Record+zip.CentralLen, driver.CheckName(name))); err != nil {
+	if err := cmp.Or(m.Usable(), m.Wrap("file name", m.NameAt, driver.CheckName(name))); err != nil {
 		return err
 	}
 	r.entry = m
@@ -75,7 +75,7 @@ func (f *parsed) member(r *reader, m *zip.Member) error {
 		return err
 	}
 	f.Index.Version = max(f.Index.Version, versions[r.major-1])
-	return m.Wrap("file name", m.Record+zip.CentralLen, f.add(r, name, m.Entry))
+	return m.Wrap("file name", m.NameAt, f.add(r, name, m.Entry))
 }
 
 // mostNamed is the maximum number of entries that a note names.

@@ -100,15 +100,17 @@ func parseShard(src driver.Source, space driver.Space, y *driver.Index, o *drive
 
 // parseFile parses a file with tensors into x. head is its beginning.
 func parseFile(src driver.Source, head []byte, space driver.Space, x *driver.Index, o *driver.ParseOptions) (schema.Metadata, error) {
-	c := wire.NewCursor(formatName, head, 0)
-	n := c.U64("header length")
-	switch {
-	case c.Err() != nil:
-		return nil, c.Err()
-	case n > uint64(src.Size()-lengthSize):
-		return nil, wire.Errorf(formatName, "header length", 0, format.ErrTruncated, "%d bytes, %d are left", n, src.Size()-lengthSize)
-	case n > maxHeader:
-		return nil, wire.Errorf(formatName, "header length", 0, format.ErrLimit, "%d bytes, the limit is %d", n, maxHeader)
+	r := wire.NewRecord(formatName, head, 0)
+	n := r.U64("header length")
+	left := uint64(src.Size() - lengthSize)
+	if n > left {
+		r.Bad(format.ErrTruncated, "%d bytes, %d are left", n, left)
+	}
+	if n > maxHeader {
+		r.Bad(format.ErrLimit, "%d bytes, the limit is %d", n, maxHeader)
+	}
+	if r.Err() != nil {
+		return nil, r.Err()
 	}
 	start := lengthSize + int64(n)
 	if err := cmp.Or(o.Memory.Structure(start), o.Memory.Reserve(start)); err != nil {

@@ -22,7 +22,8 @@ type Archive struct {
 	file  *File
 	o     *driver.ParseOptions
 	err   error        // the first; later values are zero
-	dir   wire.Cursor  // in the directory
+	dir   wire.Record  // in the directory
+	local wire.Record  // the header of the current entry
 	heads *wire.Window // records at the end, then beginnings of entries; small neighboring entries are read together
 	entry Member       // that Each has reached
 	head  []byte       // inflated
@@ -35,11 +36,12 @@ func (a *Archive) fail(err error) {
 	}
 }
 
-// extent is the range of the file that an entry occupies.
-type extent struct{ from, to, record int64 }
+// extent is the range of the file that an entry occupies, and the offset of the field that says
+// where it begins.
+type extent struct{ from, to, place int64 }
 
-// Open reads the directory of an archive. It reserves kept bytes for each entry in Options.Memory, and the size of
-// the directory until Close.
+// Open reads the directory of an archive. It reserves kept bytes for each entry in Options.Memory,
+// and the size of the directory until Close.
 func Open(file *File, o *driver.ParseOptions, kept int64) (*Archive, error) {
 	a := &Archive{file: file, o: o}
 	a.heads = wire.Open(file.Src)
@@ -48,7 +50,8 @@ func Open(file *File, o *driver.ParseOptions, kept int64) (*Archive, error) {
 		a.heads.Close()
 		return nil, a.err
 	}
-	if err := o.Memory.Reserve(a.Size + kept*int64(a.Count)); err != nil {
+	err := o.Memory.Reserve(a.Size + kept*int64(a.Count))
+	if err != nil {
 		a.heads.Close()
 		return nil, wire.Error("", "directory", a.Off, err)
 	}
@@ -57,7 +60,7 @@ func Open(file *File, o *driver.ParseOptions, kept int64) (*Archive, error) {
 		a.Close()
 		return nil, err
 	}
-	a.dir = wire.NewCursor("", b, a.Off)
+	a.dir = wire.NewRecord("", b, a.Off)
 	return a, nil
 }
 
@@ -67,70 +70,88 @@ func (a *Archive) Close() {
 	a.o.Memory.Release(a.Size)
 }
 
-// Each calls f for all entries in the order of the directory. It rejects overlapping entries, which would let a
-// small archive inflate to a huge size. The name of a member is valid until Close, the member until f returns.
+// Each calls f for all entries in the order of the directory. It rejects overlapping entries, which
+// would let a small archive inflate to a huge size. The name of a member is valid until Close, the
+// member until f returns.
 func (a *Archive) Each(f func(m *Member) error) error {
 	extents := make([]extent, 0, a.Count)
 	for range a.Count {
 		a.fail(a.o.Context.Err())
 		a.next()
-		end := a.local()
+		end := a.readLocal()
 		if a.err == nil {
 			a.err = f(&a.entry)
 		}
 		if a.err != nil {
 			return a.err
 		}
-		extents = append(extents, extent{int64(a.entry.head), end, a.entry.Record})
+		extents = append(extents, extent{int64(a.entry.head), end, a.dir.At("header offset")})
 	}
-	if n := a.dir.Left(); n > 0 {
-		return wire.Errorf("", "directory", a.dir.Offset(), tensor.ErrCorrupt, "%d bytes follow its %d entries", n, a.Count)
+	n := a.dir.Left()
+	if n > 0 {
+		return wire.Errorf("", "directory", a.dir.Offset(), tensor.ErrCorrupt,
+			"%d bytes follow its %d entries", n, a.Count)
 	}
 	slices.SortFunc(extents, func(a, b extent) int { return cmp.Compare(a.from, b.from) })
 	for i := 1; i < len(extents); i++ {
 		if a, b := extents[i-1], extents[i]; b.from < a.to {
-			return wire.Errorf("", "offset", b.record+42, tensor.ErrCorrupt, "the entry at %d begins before the one at %d ends, at %d", b.from, a.from, a.to)
+			return wire.Errorf("", "offset", b.place, tensor.ErrCorrupt,
+				"the entry at %d begins before the one at %d ends, at %d", b.from, a.from, a.to)
 		}
 	}
 	return nil
 }
 
-// local reads the local header of the entry, compares it with the directory, and fills in its Entry. end is
-// the end of the entry. Checksums are not compared until verification.
-func (a *Archive) local() (end int64) {
+// readLocal reads the local header of the entry, compares it with the directory, and fills in its
+// Entry. end is the end of the entry. Checksums are not compared until verification.
+func (a *Archive) readLocal() (end int64) {
 	m := &a.entry
 	if m.head > uint64(a.Off) || uint64(a.Off)-m.head < localLen {
-		a.failf("offset", m.Record+42, tensor.ErrCorrupt, "its header is at %d, the directory at %d", m.head, a.Off)
+		a.failf("offset", a.dir.At("header offset"), tensor.ErrCorrupt,
+			"its header is at %d, the directory at %d", m.head, a.Off)
 	}
 	at := int64(m.head)
-	b := a.bytes(a.heads.Peek, at, localLen)
-	l := fieldsOf(b[6:])
-	m.At = at + localLen + l.name + l.extra
+	r := &a.local
+	r.Continue(a.bytes(a.heads.Peek, at, localLen), at)
+	signature := r.Bytes("local header", 4)
+	r.U16("version needed")
+	l := readFields(r)
+	m.At = r.Offset() + l.name + l.extra
 	switch {
-	case string(b[:4]) != LocalMagic:
-		a.failf("local header", at, tensor.ErrCorrupt, "it begins with % x", b[:4])
+	case string(signature) != LocalMagic:
+		a.failf("local header", at, tensor.ErrCorrupt, "it begins with % x", signature)
 	case (l.flags^m.flags)&(flagEncrypted|flagDescriptor|flagPatched) != 0:
-		a.failf("local header", at+6, tensor.ErrCorrupt, "its flags are %#x, in the directory %#x", l.flags, m.flags)
+		a.failf("local header", r.At("flags"), tensor.ErrCorrupt,
+			"its flags are %#x, in the directory %#x", l.flags, m.flags)
 	case l.method != m.method:
-		a.failf("local header", at+8, tensor.ErrCorrupt, "its method is %d, in the directory %d", l.method, m.method)
+		a.failf("local header", r.At("method"), tensor.ErrCorrupt,
+			"its method is %d, in the directory %d", l.method, m.method)
 	case m.At > a.Off || m.packed > uint64(a.Off-m.At):
-		a.failf("sizes", m.Record+20, tensor.ErrCorrupt, "%d bytes at %d, the directory is at %d", m.packed, m.At, a.Off)
+		a.failf("sizes", a.dir.At("packed size"), tensor.ErrCorrupt,
+			"%d bytes at %d, the directory is at %d", m.packed, m.At, a.Off)
 	}
-	at += localLen
-	b = a.bytes(a.heads.Peek, at, l.name+l.extra)
-	if name := b[:l.name]; !bytes.Equal(name, m.Name) {
-		a.failf("local header", at, tensor.ErrCorrupt, "its name is %q", name)
+	nameAt := r.Offset()
+	b := a.bytes(a.heads.Peek, nameAt, l.name+l.extra)
+	name := b[:l.name]
+	if !bytes.Equal(name, m.Name) {
+		a.failf("local header", nameAt, tensor.ErrCorrupt, "its name is %q", name)
 	}
-	a.fail(m.Wrap("local zip64 field", at+l.name, widen(b[l.name:], []*uint64{&l.size, &l.packed}, new(uint64))))
+	err := widen(b[l.name:], []*uint64{&l.size, &l.packed}, new(uint64))
+	a.fail(m.Wrap("local zip64 field", nameAt+l.name, err))
 	end = m.At + int64(m.packed)
-	late := l.flags&flagDescriptor != 0
-	if (l.size != m.size || l.packed != m.packed) && !(late && l.size == 0 && l.packed == 0) {
-		a.failf("sizes", int64(m.head)+18, tensor.ErrCorrupt, "%d bytes packed into %d, in the directory %d into %d", l.size, l.packed, m.size, m.packed)
+	isLate := l.flags&flagDescriptor != 0
+	if (l.size != m.size || l.packed != m.packed) && !(isLate && l.size == 0 && l.packed == 0) {
+		a.failf("sizes", r.At("packed size"), tensor.ErrCorrupt,
+			"%d bytes packed into %d, in the directory %d into %d", l.size, l.packed, m.size, m.packed)
 	}
-	if late {
+	if isLate {
 		l.sum, end = a.descriptor(end)
 	}
-	m.Stored, m.Size, m.Packed, m.Sum, m.LocalSum = int64(m.packed), int64(m.size), m.method == deflated, m.sum, l.sum
+	m.Stored = int64(m.packed)
+	m.Size = int64(m.size)
+	m.Packed = m.method == deflated
+	m.Sum = m.sum
+	m.LocalSum = l.sum
 	return end
 }
 
@@ -141,7 +162,8 @@ func (a *Archive) failf(field string, at int64, sentinel error, text string, arg
 	}
 }
 
-// bytes returns n bytes that read returns for an offset, or zeros after an error. They are valid until the next call.
+// bytes returns n bytes that read returns for an offset, or zeros after an error. They are valid
+// until the next call.
 func (a *Archive) bytes(read func(off, n int64) ([]byte, error), at, n int64) []byte {
 	if a.err == nil {
 		b, err := read(at, n)
@@ -168,11 +190,13 @@ func (a *Archive) descriptor(at int64) (sum uint32, end int64) {
 			return le.Uint32(f), n + 12
 		}
 	}
-	a.failf("data descriptor", at, tensor.ErrCorrupt, "none with %d bytes packed into %d follows the data", m.size, m.packed)
+	a.failf("data descriptor", at, tensor.ErrCorrupt,
+		"none with %d bytes packed into %d follows the data", m.size, m.packed)
 	return 0, 0
 }
 
-// Head returns the first n bytes of the content of the entry that Each has reached. They are valid until the next call.
+// Head returns the first n bytes of the content of the entry that Each has reached. They are valid
+// until the next call.
 func (a *Archive) Head(n int64) ([]byte, error) {
 	e := &a.entry
 	if !e.Packed {
@@ -181,7 +205,8 @@ func (a *Archive) Head(n int64) ([]byte, error) {
 	a.head = slices.Grow(a.head[:0], int(n))[:n]
 	var err error
 	for _, most := range [...]int64{512, mostHead} { // of more input it would inflate 32 KiB
-		err = codec.Prefix(a.head, deflate.Codec, a.bytes(a.heads.Peek, e.At, min(most, e.Stored)), a.o.Memory)
+		err = codec.Prefix(a.head, deflate.Codec, a.bytes(a.heads.Peek, e.At, min(most, e.Stored)),
+			a.o.Memory)
 		if err == nil {
 			return a.head, a.err
 		}

@@ -16,34 +16,86 @@ var le = binary.LittleEndian
 // find locates the directory by the records at the end of the archive. They must agree, and fill
 // the space between the directory and the end of the file.
 func (a *Archive) find() {
-	at, end := a.findEnd()
-	limit, wide := a.findWide(at)
-	disks := le.Uint32(end[4:])
-	values := [...]uint64{uint64(le.Uint16(end[8:])), uint64(le.Uint16(end[10:])), uint64(le.Uint32(end[12:])), uint64(le.Uint32(end[16:]))}
+	at, b := a.findEnd()
+	r := wire.NewRecord("", b, at)
+	e := readEnd(&r)
+	limit := at // of the directory
+	first, wide := a.findWide(at)
 	if wide != nil {
-		disks = le.Uint32(wide[16:]) | le.Uint32(wide[20:])
-		for i, field := range [...]string{"entries on this disk", "entries", "directory size", "directory offset"} {
-			v, most := le.Uint64(wide[24+8*i:]), [...]uint64{wide16, wide16, wide32, wide32}[i]
-			if values[i] != most && values[i] != v {
-				a.fail(wire.Errorf("", field, limit, tensor.ErrCorrupt, "%d, the zip64 record says %d", values[i], v))
-			}
-			values[i] = v
-		}
+		limit = first
+		w := readEnd64(wide)
+		e.disks = w.disks
+		e.here = a.wider("entries on this disk", limit, e.here, wide16, w.here)
+		e.count = a.wider("entries", limit, e.count, wide16, w.count)
+		e.size = a.wider("directory size", limit, e.size, wide32, w.size)
+		e.off = a.wider("directory offset", limit, e.off, wide32, w.off)
 	}
-	here, count, size, off := values[0], values[1], values[2], values[3]
 	switch {
-	case disks != 0 || here != count:
-		a.fail(wire.Errorf("", "disk number", at+4, tensor.ErrUnsupported, severalDisks))
-	case off > uint64(limit) || size != uint64(limit)-off:
-		a.fail(wire.Errorf("", "directory offset", at+16, tensor.ErrCorrupt, "%d bytes at %d, the directory must end at %d", size, off, limit))
-	case count > size/CentralLen:
-		a.fail(wire.Errorf("", "entries", at+10, tensor.ErrCorrupt, "%d entries in %d bytes of the directory", count, size))
-	case count > uint64(driver.MaxTensors):
-		a.fail(wire.Errorf("", "entries", int64(off), tensor.ErrLimit, "%d entries, at most %d are allowed", count, driver.MaxTensors))
-	case size > driver.MaxStructure:
-		a.fail(wire.Errorf("", "directory", int64(off), tensor.ErrLimit, "it has %d bytes, at most %d are allowed", size, driver.MaxStructure))
+	case e.disks != 0 || e.here != e.count:
+		a.fail(wire.Errorf("", "disk number", r.At("disk number"), tensor.ErrUnsupported, severalDisks))
+	case e.off > uint64(limit) || e.size != uint64(limit)-e.off:
+		a.fail(wire.Errorf("", "directory offset", r.At("directory offset"), tensor.ErrCorrupt,
+			"%d bytes at %d, the directory must end at %d", e.size, e.off, limit))
+	case e.count > e.size/CentralLen:
+		a.fail(wire.Errorf("", "entries", r.At("entries"), tensor.ErrCorrupt,
+			"%d entries in %d bytes of the directory", e.count, e.size))
+	case e.count > uint64(driver.MaxTensors):
+		a.fail(wire.Errorf("", "entries", int64(e.off), tensor.ErrLimit,
+			"%d entries, at most %d are allowed", e.count, driver.MaxTensors))
+	case e.size > driver.MaxStructure:
+		a.fail(wire.Errorf("", "directory", int64(e.off), tensor.ErrLimit,
+			"it has %d bytes, at most %d are allowed", e.size, driver.MaxStructure))
 	}
-	a.Off, a.Size, a.Count = int64(off), int64(size), int(count)
+	a.Off = int64(e.off)
+	a.Size = int64(e.size)
+	a.Count = int(e.count)
+}
+
+// end is a record at the end of an archive.
+type end struct {
+	disks uint32 // the numbers of the disks, 0 if there is one
+	here  uint64 // number of entries on this disk
+	count uint64 // number of all entries
+	size  uint64 // of the directory
+	off   uint64
+}
+
+// readEnd reads the end record.
+func readEnd(r *wire.Record) (e end) {
+	r.Skip("signature", 4)
+	e.disks = uint32(r.U16("disk number"))
+	e.disks |= uint32(r.U16("disk of the directory"))
+	e.here = uint64(r.U16("entries on this disk"))
+	e.count = uint64(r.U16("entries"))
+	e.size = uint64(r.U32("directory size"))
+	e.off = uint64(r.U32("directory offset"))
+	r.U16("comment length")
+	return e
+}
+
+// readEnd64 reads the zip64 end record.
+func readEnd64(r *wire.Record) (e end) {
+	r.Begin()
+	r.Skip("signature", 4)
+	r.U64("size of the record")
+	r.U16("version made by")
+	r.U16("version needed")
+	e.disks = r.U32("disk number")
+	e.disks |= r.U32("disk of the directory")
+	e.here = r.U64("entries on this disk")
+	e.count = r.U64("entries")
+	e.size = r.U64("directory size")
+	e.off = r.U64("directory offset")
+	return e
+}
+
+// wider returns the value that a field has in the zip64 end record, which begins at an offset. The
+// field itself must have the same value or the most that it can have.
+func (a *Archive) wider(field string, at int64, v, most, wide uint64) uint64 {
+	if v != most && v != wide {
+		a.fail(wire.Errorf("", field, at, tensor.ErrCorrupt, "%d, the zip64 record says %d", v, wide))
+	}
+	return wide
 }
 
 const severalDisks = "the archive spans several disks"
@@ -62,44 +114,55 @@ func (a *Archive) findEnd() (at int64, end []byte) {
 			if comment := len(tail) - endLen - i; int(le.Uint16(tail[i+20:])) == comment {
 				return from + int64(i), bytes.Clone(tail[i : i+endLen])
 			}
-			missing = fmt.Errorf("%w: the length of its comment does not lead to the end of the file", tensor.ErrCorrupt)
+			missing = fmt.Errorf("%w: the length of its comment does not lead to the end of the file",
+				tensor.ErrCorrupt)
 		}
 	}
 	a.fail(wire.Error("", "end of central directory", size, missing))
 	return 0, make([]byte, endLen)
 }
 
-// findWide returns the zip64 end record, or nil if there is no locator before the end record, and the first of
-// the records at the end.
-func (a *Archive) findWide(end int64) (first int64, b []byte) {
+// findWide returns the zip64 end record and where it begins, or nil if there is no locator before
+// the end record.
+func (a *Archive) findWide(end int64) (first int64, r *wire.Record) {
 	at := end - locatorLen
 	if at < end64Len {
-		return end, nil
+		return 0, nil
 	}
-	b = a.bytes(a.heads.Bytes, at, locatorLen)
+	b := a.bytes(a.heads.Bytes, at, locatorLen)
 	if string(b[:4]) != locatorMagic {
-		return end, nil
+		return 0, nil
 	}
-	field := "zip64 locator"
-	from := le.Uint64(b[8:])
+	locator := wire.NewRecord("", b, at)
+	locator.Skip("signature", 4)
+	disk := locator.U32("disk of the record")
+	from := locator.U64("record offset")
+	disks := locator.U32("number of disks")
+	const field = "zip64 locator"
 	switch {
-	case le.Uint32(b[4:]) != 0:
-		a.fail(wire.Errorf("", field, at+4, tensor.ErrUnsupported, severalDisks))
-	case le.Uint32(b[16:]) > 1:
-		a.fail(wire.Errorf("", field, at+16, tensor.ErrUnsupported, severalDisks))
+	case disk != 0:
+		a.fail(wire.Errorf("", field, locator.At("disk of the record"), tensor.ErrUnsupported,
+			severalDisks))
+	case disks > 1:
+		a.fail(wire.Errorf("", field, locator.At("number of disks"), tensor.ErrUnsupported, severalDisks))
 	case from > uint64(at-end64Len):
-		a.fail(wire.Errorf("", field, at+8, tensor.ErrCorrupt, "the record is at %d, where the locator is at %d", from, at))
+		a.fail(wire.Errorf("", field, locator.At("record offset"), tensor.ErrCorrupt,
+			"the record is at %d, where the locator is at %d", from, at))
 	}
 	first = int64(from)
-	b = a.bytes(a.heads.Bytes, first, end64Len)
-	field = "zip64 record"
+	record := wire.NewRecord("", a.bytes(a.heads.Bytes, first, end64Len), first)
+	signature := record.Bytes("signature", 4)
+	size := record.U64("size of the record")
+	rest := at - record.Offset()
 	switch {
-	case string(b[:4]) != end64Magic:
-		a.fail(wire.Errorf("", field, first, tensor.ErrCorrupt, "it begins with % x", b[:4]))
-	case le.Uint64(b[4:]) != uint64(at-first-12):
-		a.fail(wire.Errorf("", field, first+4, tensor.ErrCorrupt, "it has %d bytes, %d are before its locator", le.Uint64(b[4:]), at-first-12))
+	case string(signature) != end64Magic:
+		a.fail(wire.Errorf("", "zip64 record", first, tensor.ErrCorrupt, "it begins with % x", signature))
+	case size != uint64(rest):
+		a.fail(wire.Errorf("", "zip64 record", record.At("size of the record"), tensor.ErrCorrupt,
+			"it has %d bytes, %d are before its locator", size, rest))
 	}
-	return first, b
+	record.MoveTo(first)
+	return first, &record
 }
 
 // Member is an entry of the directory.
@@ -107,9 +170,11 @@ type Member struct {
 	Entry
 	Name   []byte
 	Record int64 // offset of its record in the directory
+	NameAt int64 // offset of the name in it
 
 	fields
-	head uint64 // offset of the local header
+	dir  *wire.Record // in the directory
+	head uint64       // offset of the local header
 }
 
 // fields are those that a record of the directory and a local header have in common.
@@ -120,13 +185,18 @@ type fields struct {
 	name, extra   int64 // lengths of the name and of the extra fields
 }
 
-// fieldsOf reads the fields, of which the flags are the first.
-func fieldsOf(b []byte) fields {
-	return fields{
-		flags: le.Uint16(b), method: le.Uint16(b[2:]), sum: le.Uint32(b[8:]),
-		packed: uint64(le.Uint32(b[12:])), size: uint64(le.Uint32(b[16:])),
-		name: int64(le.Uint16(b[20:])), extra: int64(le.Uint16(b[22:])),
-	}
+// readFields reads the fields, of which the flags are the first.
+func readFields(r *wire.Record) (f fields) {
+	f.flags = r.U16("flags")
+	f.method = r.U16("method")
+	r.U16("time")
+	r.U16("date")
+	f.sum = r.U32("crc-32")
+	f.packed = uint64(r.U32("packed size"))
+	f.size = uint64(r.U32("size"))
+	f.name = int64(r.U16("length of the name"))
+	f.extra = int64(r.U16("length of the extra fields"))
+	return f
 }
 
 // Errorf returns an error about the entry.
@@ -144,27 +214,35 @@ func (m *Member) Wrap(field string, at int64, err error) error {
 
 // next reads the next record of the directory.
 func (a *Archive) next() {
-	c, m := &a.dir, &a.entry
-	*m = Member{Record: c.Offset()}
+	r := &a.dir
+	m := &a.entry
+	*m = Member{Record: r.Offset(), dir: r}
 	m.File = a.file
-	b := c.Bytes("directory", CentralLen)
-	if b == nil {
-		b = make([]byte, CentralLen)
+	if r.Left() < CentralLen {
+		a.fail(wire.Errorf("", "directory", m.Record, tensor.ErrTruncated,
+			"a record needs %d bytes, %d are left",
+			CentralLen, r.Left()))
+		return
 	}
-	if string(b[:4]) != centralMagic {
-		c.Failf("directory", m.Record, tensor.ErrCorrupt, "a record begins with % x", b[:4])
-	}
-	m.fields = fieldsOf(b[8:])
-	m.head = uint64(le.Uint32(b[42:]))
-	disk := uint64(le.Uint16(b[34:]))
-	m.Name = c.Bytes("file name", uint64(m.name))
-	at := c.Offset()
-	extra := c.Bytes("extra field", uint64(m.extra))
-	c.Bytes("comment", uint64(le.Uint16(b[32:])))
-	a.fail(c.Err())
-	a.fail(m.Wrap("zip64 field", at, widen(extra, []*uint64{&m.size, &m.packed, &m.head}, &disk)))
+	r.Begin()
+	r.Text("directory", centralMagic, tensor.ErrCorrupt)
+	r.U16("version made by")
+	r.U16("version needed")
+	m.fields = readFields(r)
+	comment := r.U16("length of the comment")
+	disk := uint64(r.U16("disk number"))
+	r.U16("internal attributes")
+	r.U32("external attributes")
+	m.head = uint64(r.U32("header offset"))
+	m.NameAt = r.Offset()
+	m.Name = r.Bytes("file name", uint64(m.name))
+	extraAt := r.Offset()
+	extra := r.Bytes("extra field", uint64(m.extra))
+	r.Skip("comment", uint64(comment))
+	a.fail(r.Err())
+	a.fail(m.Wrap("zip64 field", extraAt, widen(extra, []*uint64{&m.size, &m.packed, &m.head}, &disk)))
 	if disk != 0 {
-		a.failf("disk number", m.Record+34, tensor.ErrUnsupported, severalDisks)
+		a.failf("disk number", r.At("disk number"), tensor.ErrUnsupported, severalDisks)
 	}
 }
 
@@ -218,7 +296,8 @@ func findZip64(extra []byte) (x []byte, err error) {
 		id, n := le.Uint16(extra), int(le.Uint16(extra[2:]))
 		extra = extra[4:]
 		if n > len(extra) {
-			return nil, fmt.Errorf("%w: extra field %#x has %d bytes, %d are left", tensor.ErrCorrupt, id, n, len(extra))
+			return nil, fmt.Errorf("%w: extra field %#x has %d bytes, %d are left", tensor.ErrCorrupt, id, n,
+				len(extra))
 		}
 		if id == extraZip64 {
 			if x != nil {
@@ -239,11 +318,14 @@ const mostRatio = 1032
 func (m *Member) Usable() error {
 	switch {
 	case m.flags&(flagEncrypted|flagPatched) != 0:
-		return m.Errorf("flags", m.Record+8, tensor.ErrUnsupported, "%#x: it is encrypted or patched", m.flags)
+		return m.Errorf("flags", m.dir.At("flags"), tensor.ErrUnsupported,
+			"%#x: it is encrypted or patched", m.flags)
 	case m.method != stored && m.method != deflated:
-		return m.Errorf("method", m.Record+10, tensor.ErrUnsupported, "%d, known are 0 (stored) and 8 (deflated)", m.method)
+		return m.Errorf("method", m.dir.At("method"), tensor.ErrUnsupported,
+			"%d, known are 0 (stored) and 8 (deflated)", m.method)
 	case m.method == stored && m.size != m.packed, m.size/mostRatio > m.packed:
-		return m.Errorf("sizes", m.Record+20, tensor.ErrCorrupt, "%d bytes cannot hold %d by method %d", m.packed, m.size, m.method)
+		return m.Errorf("sizes", m.dir.At("packed size"), tensor.ErrCorrupt,
+			"%d bytes cannot hold %d by method %d", m.packed, m.size, m.method)
 	}
 	return nil
 }
