@@ -171,7 +171,7 @@
 //	Operators                                                      File.Operators, File.Graph
 //	ModelWriterConfig, MobileModelWriter, ModelSerializer.Save     Format; format.Create, NewWriter, Save
 //	ModelSerializer.Validate                                       Open, File.Verify
-//	CreateSpec, CreateTensor                                       NewSpec; tensor.FromBytes, FromInfo, Of
+//	CreateSpec, CreateTensor                                       schema.ValueInfo; tensor.FromBytes, FromInfo, Of
 //
 // # The reference writer
 //

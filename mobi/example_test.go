@@ -28,17 +28,18 @@ func Example() {
 		log.Fatal(err)
 	}
 	var out bytes.Buffer
+	batch := schema.FixedDims(schema.DynamicDim, 2)
 	tiny := &schema.Schema{
 		Metadata: schema.Metadata{{Key: "name", Value: "tiny"}},
 		Tensors:  []tensor.Info{w.Info()},
+		Graph: &schema.Graph{
+			Inputs:  []schema.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: batch}},
+			Outputs: []schema.ValueInfo{{Name: "y", DType: tensor.Float32, Dims: batch}},
+			Nodes: []schema.Node{{Op: "MatMul", Inputs: []string{"x", "0"}, Outputs: []string{"y"},
+				Attributes: []schema.Attribute{{Name: "transpose", Value: true}}}},
+		},
 	}
-	graph := mobi.Format{
-		Inputs:  []mobi.Spec{mobi.NewSpec("x", mobi.Float32, -1, 2)},
-		Outputs: []mobi.Spec{mobi.NewSpec("y", mobi.Float32, -1, 2)},
-		Operators: []mobi.Operator{{Type: mobi.MatMul, Inputs: []uint32{1, 0}, Outputs: []uint32{2},
-			Params: []mobi.Param{{Name: "transpose", Value: true}}}},
-	}
-	o := &format.WriteOptions{Format: graph}
+	o := &format.WriteOptions{Format: mobi.Format{}}
 	err = format.Write(context.Background(), &out, tiny, []tensor.View{w}, o)
 	if err != nil {
 		log.Fatal(err)

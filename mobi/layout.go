@@ -64,18 +64,6 @@ type Spec struct {
 	Dims []uint64 // outermost first; Dynamic if not fixed
 }
 
-// NewSpec returns a Spec. Negative dims become Dynamic.
-func NewSpec(name string, t DataType, dims ...int64) Spec {
-	s := Spec{Name: name, Type: t, Dims: make([]uint64, len(dims))}
-	for i, d := range dims {
-		s.Dims[i] = uint64(d)
-		if d < 0 {
-			s.Dims[i] = Dynamic
-		}
-	}
-	return s
-}
-
 // Operator is a node of the graph. The ids refer to constants, to outputs of other
 // operators, and to inputs of the model; undefined ids are legal.
 type Operator struct {

@@ -20,12 +20,7 @@ type Format struct {
 	Flags Flags
 	// FrameworkVersion is written if the schema's metadata has none.
 	FrameworkVersion uint32
-	// Inputs, Outputs and Operators replace the schema's neutral graph. A schema
-	// with a graph is then refused.
-	Inputs, Outputs []Spec
-	// Operators are in the order of the file.
-	Operators []Operator
 }
 
 // Driver implements format.Format.
-func (f Format) Driver() driver.Driver { return fileFormat{f} }
+func (f Format) Driver() driver.Driver { return fileFormat(f) }

@@ -11,8 +11,7 @@ import (
 // String describes the options, on one line.
 func (f Format) String() string {
 	return oneline.Struct("Format", "Footer", uint8(f.Footer), "Flags", uint32(f.Flags),
-		"FrameworkVersion", f.FrameworkVersion, "Inputs", len(f.Inputs),
-		"Outputs", len(f.Outputs), "Operators", len(f.Operators))
+		"FrameworkVersion", f.FrameworkVersion)
 }
 
 // GoString implements fmt.GoStringer like String.

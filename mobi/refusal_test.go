@@ -127,7 +127,6 @@ func TestRefusedOptions(t *testing.T) {
 		field string
 	}{
 		"footer":      {format.WriteOptions{Format: Format{Footer: 2}}, format.ErrOption, "Footer"},
-		"two graphs":  {format.WriteOptions{Format: Format{Operators: []Operator{}}}, format.ErrOption, "Operators"},
 		"before 1970": {format.WriteOptions{Time: time.Unix(-1, 0)}, format.ErrSchema, "creation timestamp"},
 		"zstd":        {format.WriteOptions{Compression: "zstd"}, format.ErrOption, "Compression"},
 		"level 10":    {format.WriteOptions{Compression: "gzip", Level: 10}, format.ErrOption, "Level"},

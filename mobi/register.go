@@ -9,8 +9,8 @@ import (
 	"github.com/weightmap/weightmap/internal/codec/gzip"
 )
 
-// fileFormat is the driver. Its method Operators has the name of an option.
-type fileFormat struct{ opts Format }
+// fileFormat is the driver.
+type fileFormat Format
 
 func init() { format.Register(Format{}) }
 
@@ -34,20 +34,20 @@ func (fileFormat) Detect(head []byte, _ int64) bool {
 
 // Losses implements driver.Writer.
 func (d fileFormat) Losses(p *schema.Schema, o *driver.LayoutOptions, l *schema.LossList) error {
-	if d.opts.Footer > CRC32 {
-		return driver.OptionError(formatName, "Footer", "no form %d", d.opts.Footer)
+	if d.Footer > CRC32 {
+		return driver.OptionError(formatName, "Footer", "no form %d", d.Footer)
 	}
 	if o.Compression != "" && o.Compression != gzip.Codec.Name {
 		return driver.OptionError(formatName, "Compression", "%q, MOBI has gzip", o.Compression)
 	}
-	_, _ = newDocument(p, o, &d.opts, l) // Layout returns the error
+	_, _ = newDocument(p, o, Format(d), l) // Layout returns the error
 	return nil
 }
 
 // Layout implements driver.Writer. With compression, the offsets depend on which
 // constants shrink.
 func (d fileFormat) Layout(p *schema.Schema, o *driver.LayoutOptions) (*driver.Layout, error) {
-	doc, err := newDocument(p, o, &d.opts, &schema.LossList{})
+	doc, err := newDocument(p, o, Format(d), &schema.LossList{})
 	if err != nil {
 		return nil, err
 	}

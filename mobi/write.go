@@ -19,7 +19,7 @@ type document struct {
 	numbering
 	losses *schema.LossList
 	model  modelInfo
-	format *Format
+	footer Footer
 	o      *driver.LayoutOptions
 	head   []byte   // metadata and specs
 	graph  []byte   // the operator graph
@@ -28,27 +28,24 @@ type document struct {
 
 // newDocument encodes a schema, lists what the file cannot hold of it, and checks that readers will
 // accept the result.
-func newDocument(p *schema.Schema, o *driver.LayoutOptions, f *Format,
+func newDocument(p *schema.Schema, o *driver.LayoutOptions, f Format,
 	l *schema.LossList) (*document, error) {
 	d := &document{
 		Schema:    p,
 		numbering: newNumbering(p.Tensors, p.Graph),
 		losses:    l,
-		format:    f,
+		footer:    f.Footer,
 		o:         o,
 		stored:    make([]stored, len(p.Tensors)),
 	}
-	ops := f.Operators
 	m := &d.model
 	m.framework = f.FrameworkVersion
 	m.created = uint64(o.Created())
 	m.flags = f.Flags
-	m.inputs = f.Inputs
-	m.outputs = f.Outputs
 	d.addTensors()
 	l.UniqueMetadata(p, func(_ int, e schema.Entry) error { return m.set(e) })
-	own := f.Inputs != nil || f.Outputs != nil || f.Operators != nil
-	if p.Graph != nil && !own {
+	var ops []Operator
+	if p.Graph != nil {
 		ops = d.graphLosses()
 		m.name = cmp.Or(m.name, p.Graph.Name)
 		m.inputs = each(p.Graph.Inputs, fileSpec)
@@ -67,10 +64,7 @@ func newDocument(p *schema.Schema, o *driver.LayoutOptions, f *Format,
 		return nil, err
 	}
 	_, dated := p.Metadata.Get(keyCreated)
-	switch {
-	case own && p.Graph != nil:
-		return nil, driver.OptionError(formatName, "Operators", "the schema has a graph, too")
-	case !dated && o.Created() < 0:
+	if !dated && o.Created() < 0 {
 		return nil, wire.Refuse(formatName, "creation timestamp", "%w: %v is before 1970",
 			format.ErrUnsupported, o.Time)
 	}
@@ -106,7 +100,7 @@ func (d *document) layout() (*driver.Layout, error) {
 	})
 	l := &driver.Layout{
 		Offsets: make([]int64, len(d.stored)),
-		Sums:    kinds[d.format.Footer],
+		Sums:    kinds[d.footer],
 		Streams: true,
 	}
 	first := int64(headerSize + len(d.head))

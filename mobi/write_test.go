@@ -65,15 +65,23 @@ func TestWriteGolden(t *testing.T) {
 	f := Format{
 		FrameworkVersion: 7,
 		Flags:            FlagOptimized,
-		Inputs:           []Spec{NewSpec("x", Float32, -1, 3)},
-		Outputs:          []Spec{NewSpec("y", Int16), NewSpec("z", 99, 0)},
-		Operators: []Operator{
-			{Type: Conv2D, Inputs: []uint32{1, 9, 1}, Outputs: []uint32{10}, Params: []Param{{"n", int32(4)}, {"s", "é"}}},
-			{Type: 500, Inputs: []uint32{5}, Outputs: []uint32{11}, Params: []Param{{"i", []int64{-1}}, {"b", true}, {"f", 0.5}, {"e", []float32{}}}},
+	}
+	g := &schema.Graph{
+		Inputs: []schema.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: schema.FixedDims(schema.DynamicDim, 3)}},
+		Outputs: []schema.ValueInfo{
+			{Name: "y", DType: tensor.Int16, Dims: []schema.Dim{}},
+			{Name: "z", Code: "99", Dims: schema.FixedDims(0)},
+		},
+		Nodes: []schema.Node{
+			{Op: "Conv2D", Inputs: []string{"1", "x", "1"}, Outputs: []string{"y"},
+				Attributes: []schema.Attribute{{Name: "n", Value: int64(4)}, {Name: "s", Value: "é"}}},
+			{Op: "500", Inputs: []string{"5"}, Outputs: []string{"z"}, Attributes: []schema.Attribute{
+				{Name: "i", Value: []int64{-1}}, {Name: "b", Value: true}, {Name: "f", Value: 0.5}, {Name: "e", Value: []float32{}},
+			}},
 		},
 	}
 	at := time.Unix(1234567890, 0)
-	p := &schema.Schema{Metadata: schema.Metadata{{Key: keyName, Value: "net"}}}
+	p := &schema.Schema{Metadata: schema.Metadata{{Key: keyName, Value: "net"}}, Graph: g}
 	for _, v := range constants {
 		p.Tensors = append(p.Tensors, v.Info())
 	}
@@ -87,10 +95,10 @@ func TestWriteGolden(t *testing.T) {
 			recordOf(2, 1, []uint64{3}, []byte{1, 2, 3, 4, 5, 6}), recordOf(1, 2, []uint64{3}, []byte{1, 2, 3}), recordOf(5, 2, []uint64{1}, []byte{7}),
 		},
 		ops: [][]byte{
-			op(0, []uint32{1, 9, 1}, []uint32{10}, param("n", 0, i32s(4)...), param("s", 7, append(u32s(2), "é"...)...),
+			op(0, []uint32{1, 6, 1}, []uint32{7}, param("n", 0, i32s(4)...), param("s", 7, append(u32s(2), "é"...)...),
 				param("input0_scale", 6, scales...), param("input0_zero_point", 5, zeros...), param("input0_axis", 0, i32s(0)...),
 				param("input2_scale", 6, scales...), param("input2_zero_point", 5, zeros...), param("input2_axis", 0, i32s(0)...)),
-			op(500, []uint32{5}, []uint32{11}, param("i", 8, append(i32s(1), u64s(math.MaxUint64)...)...), param("b", 4, 1),
+			op(500, []uint32{5}, []uint32{8}, param("i", 8, append(i32s(1), u64s(math.MaxUint64)...)...), param("b", 4, 1),
 				param("f", 3, u64s(math.Float64bits(0.5))...), param("e", 6, i32s(0)...), param("input0_scale", 2, f32s(0.5)...)),
 		},
 	}
