@@ -97,7 +97,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 
 // serve serves until ctx is done, then waits for requests that have begun.
 func serve(ctx context.Context, c *config, out io.Writer, logs *log.Logger) error {
-	o := &format.Options{Context: ctx, Private: c.private}
+	o := &format.Options{Private: c.private}
 	if c.trust != "" {
 		key, err := cli.ReadPublic(c.trust)
 		if err != nil {
@@ -112,7 +112,7 @@ func serve(ctx context.Context, c *config, out io.Writer, logs *log.Logger) erro
 		}
 		o.Trusted = &signing.Policy{Trust: trust}
 	}
-	h, err := live.Open(c.path, &live.Options{
+	h, err := live.Open(ctx, c.path, &live.Options{
 		Open: o, Verify: true, Warm: true, Prepare: prepare, Interval: c.watch, Notify: func(e live.Event) { report(logs, e) },
 	})
 	if err != nil {

@@ -52,7 +52,7 @@ func replace(t testing.TB, path, from string) {
 func running(t testing.TB, path string, l limits, o live.Options) (*server, string) {
 	t.Helper()
 	o.Prepare, o.Verify = prepare, true
-	h, err := live.Open(path, &o)
+	h, err := live.Open(t.Context(), path, &o)
 	expect.OK(t, err)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	expect.OK(t, err)

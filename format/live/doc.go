@@ -1,7 +1,7 @@
 // Package live keeps the current model at a path open for a service, and replaces it when the file is
 // replaced, while requests use it.
 //
-//	h, err := live.Open(path, &live.Options{Verify: true, Warm: true})
+//	h, err := live.Open(ctx, path, &live.Options{Verify: true, Warm: true})
 //	go h.Watch(ctx)
 //
 //	l, err := h.Acquire() // each request

@@ -24,7 +24,7 @@ func Example() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 
-	h, err := live.Open(path, &live.Options{Verify: true, Warm: true, Validate: fits})
+	h, err := live.Open(context.Background(), path, &live.Options{Verify: true, Warm: true, Validate: fits})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func ExampleLease_Value() {
 	path := examplePath()
 	defer os.RemoveAll(filepath.Dir(path))
 	write(path, 3)
-	h, err := live.Open(path, &live.Options{
+	h, err := live.Open(context.Background(), path, &live.Options{
 		Prepare: func(_ context.Context, m *format.Model) (any, error) {
 			v, err := m.Tensor("fc.weight")
 			if err != nil {
@@ -134,7 +134,7 @@ func ExampleHandle_Do() {
 	path := examplePath()
 	defer os.RemoveAll(filepath.Dir(path))
 	write(path, 3)
-	h, err := live.Open(path, nil)
+	h, err := live.Open(context.Background(), path, nil)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 // Options changes how generations are loaded. Nil and the zero value work.
 type Options struct {
 	// Open has the options for opening each generation: limits, keys, a trusted key, Private for files that other programs
-	// overwrite in place. Its Context is for the first generation; Reload has its own.
+	// overwrite in place. Its Context must be nil (ErrOption): Open and Reload have one.
 	Open *format.Options
 	// Verify verifies every checksum of a model before it becomes current.
 	Verify bool
@@ -90,17 +90,20 @@ type Handle struct {
 }
 
 // Open loads the first generation of the model at path: a file, a directory or an index of shards, as for
-// format.Open. Errors are those of Reload.
-func Open(path string, o *Options) (*Handle, error) {
+// format.Open. The context applies to that. Errors are those of Reload.
+func Open(ctx context.Context, path string, o *Options) (*Handle, error) {
 	h := &Handle{path: path, turn: make(chan struct{}, 1), all: map[*generation]struct{}{}}
 	h.o = *cmp.Or(o, &Options{})
 	h.open = *cmp.Or(h.o.Open, &format.Options{})
 	if h.o.Workers < 0 || h.o.Interval < 0 {
 		return nil, h.fail(fmt.Errorf("%w: Workers %d, Interval %v", format.ErrOption, h.o.Workers, h.o.Interval))
 	}
-	ctx := cmp.Or(h.open.Context, context.Background())
+	if h.open.Context != nil {
+		return nil, h.fail(fmt.Errorf("%w: Open.Context is set: it is the parameter of live.Open", format.ErrOption))
+	}
 	h.life, h.close = context.WithCancel(context.Background())
-	if _, err := h.reload(ctx, true, ""); err != nil {
+	_, err := h.reload(ctx, true, "")
+	if err != nil {
 		h.Close()
 		return nil, err
 	}

@@ -146,7 +146,7 @@ func start(t testing.TB, o *Options) (*Handle, string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "model")
 	replace(t, path, bytesOf(t, model{value: 1}))
-	h, err := Open(path, o)
+	h, err := Open(t.Context(), path, o)
 	expect.OK(t, err)
 	t.Cleanup(func() { h.Close() })
 	return h, path
@@ -343,7 +343,7 @@ func packed(t *testing.T, key []byte) string {
 func TestWarm(t *testing.T) {
 	path := packed(t, nil)
 	for _, warm := range []bool{false, true} {
-		h, err := Open(path, &Options{Warm: warm})
+		h, err := Open(t.Context(), path, &Options{Warm: warm})
 		expect.OK(t, err)
 		defer h.Close()
 		kept := int64(0)
@@ -365,7 +365,7 @@ func TestWarm(t *testing.T) {
 // TestWarmRefuses: what could not be used is not made current.
 func TestWarmRefuses(t *testing.T) {
 	path := packed(t, make([]byte, 32))
-	expect.Refused(t, format.ErrKey, "without the key")(Open(path, &Options{Warm: true}))
+	expect.Refused(t, format.ErrKey, "without the key")(Open(t.Context(), path, &Options{Warm: true}))
 }
 
 // TestHot: hot tensors are locked in memory, and a model without them is refused.
@@ -373,7 +373,7 @@ func TestHot(t *testing.T) {
 	testhost.NeedMaps(t)
 	h, path := start(t, nil)
 	h.Close()
-	h, err := Open(path, &Options{Hot: []string{"1"}})
+	h, err := Open(t.Context(), path, &Options{Hot: []string{"1"}})
 	if errors.Is(err, format.ErrLimit) || errors.Is(err, source.ErrNoLock) {
 		t.Skip("this process may not lock memory: ", err)
 	}
@@ -387,5 +387,11 @@ func TestHot(t *testing.T) {
 	}); err != nil {
 		t.Error(err)
 	}
-	expect.Refused(t, format.ErrNotFound, "a hot tensor that the model lacks")(Open(path, &Options{Hot: []string{"none"}}))
+	expect.Refused(t, format.ErrNotFound, "a hot tensor that the model lacks")(Open(t.Context(), path, &Options{Hot: []string{"none"}}))
+}
+
+// TestContextTwice: the context of opening has one place.
+func TestContextTwice(t *testing.T) {
+	o := &Options{Open: &format.Options{Context: t.Context()}}
+	expect.Refused(t, format.ErrOption, "Open.Context is set")(Open(t.Context(), "m.safetensors", o))
 }

@@ -124,7 +124,7 @@ func TestPreparedIsClosed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "model")
 	replace(t, path, bytesOf(t, model{value: 1}))
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := Open(path, &Options{Open: &format.Options{Context: ctx}, Prepare: func(context.Context, *format.Model) (any, error) {
+	_, err := Open(ctx, path, &Options{Prepare: func(context.Context, *format.Model) (any, error) {
 		cancel()
 		return c, nil
 	}})
@@ -226,7 +226,7 @@ func TestSeveralFiles(t *testing.T) {
 			dir := t.TempDir()
 			path := filepath.Join(dir, "model")
 			tt.make(t, path, 1)
-			h, err := Open(path, nil)
+			h, err := Open(t.Context(), path, nil)
 			expect.OK(t, err)
 			defer h.Close()
 			l, err := h.Acquire()

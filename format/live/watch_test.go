@@ -116,7 +116,7 @@ func TestWatchFollowsLinks(t *testing.T) {
 	if err := os.Symlink(filepath.Join("..data", "model.mle"), path); err != nil {
 		t.Skip(err)
 	}
-	h, err := Open(path, demanding())
+	h, err := Open(t.Context(), path, demanding())
 	expect.OK(t, err)
 	defer h.Close()
 	var w watcher
@@ -181,7 +181,7 @@ func TestWatchSignature(t *testing.T) {
 	replace(t, sig, put(1))
 	events := make(chan Event, 100)
 	policy := &signing.Policy{Trust: &signing.Trust{Keys: []crypto.PublicKey{key.Public()}}}
-	h, err := Open(path, &Options{Open: &format.Options{Trusted: policy}, Interval: time.Millisecond, Notify: func(e Event) { events <- e }})
+	h, err := Open(t.Context(), path, &Options{Open: &format.Options{Trusted: policy}, Interval: time.Millisecond, Notify: func(e Event) { events <- e }})
 	expect.OK(t, err)
 	defer h.Close()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -209,7 +209,7 @@ func TestRefusedOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "model.mag")
 	writeModel(t, "mag", path, model{value: 1})
 	var refused []string
-	h, err := Open(path, &Options{Notify: func(e Event) {
+	h, err := Open(t.Context(), path, &Options{Notify: func(e Event) {
 		if e.Kind == Refused {
 			refused = append(refused, e.Err.Error())
 		}

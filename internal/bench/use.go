@@ -97,7 +97,7 @@ func twice(b *testing.B, op func() error) float64 {
 
 // acquiring returns a function that acquires and releases a model.
 func (t *table) acquiring(b *testing.B) func() error {
-	h, err := live.Open(t.file(b, "mag", small).path, nil)
+	h, err := live.Open(context.Background(), t.file(b, "mag", small).path, nil)
 	expect.OK(b, err)
 	b.Cleanup(func() { h.Close() })
 	return func() error {

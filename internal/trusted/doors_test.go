@@ -240,7 +240,7 @@ var doors = []door{
 		"mag Open", "mle Open", "mobi Open", "tsr Open", "wia Open", "format/gguf Open", "format/npy Open", "format/onnx Open", "format/safetensors Open", "format/torch Open",
 	}, open: func(c *cell) (*format.Model, error) { return c.kind.ownOpen(c.path(), c.options()) }},
 	{name: "live.Open", wraps: true, api: []string{"format/live Open", "format/live (*Handle).Acquire", "format/live (*Lease).Model"}, open: func(c *cell) (*format.Model, error) {
-		h, err := live.Open(c.path(), &live.Options{Open: c.options()})
+		h, err := live.Open(context.Background(), c.path(), &live.Options{Open: c.options()})
 		if err != nil {
 			return nil, err
 		}

@@ -342,7 +342,7 @@ func TestReload(t *testing.T) {
 					c := m.cell(change, -1)
 					c.replace = i == 1
 					what := fmt.Sprintf("%s, %v %s", k.name, change, how)
-					h, err := live.Open(c.path(), &live.Options{Open: c.options()})
+					h, err := live.Open(t.Context(), c.path(), &live.Options{Open: c.options()})
 					expect.OK(t, err)
 					c.tamper()
 					number, err := h.Reload(t.Context())
@@ -362,7 +362,7 @@ func TestReload(t *testing.T) {
 					expect.OK(t, err)
 					expect.OK(t, h.Close())
 					c.restore()
-					h, err = live.Open(c.path(), &live.Options{Open: c.options()})
+					h, err = live.Open(t.Context(), c.path(), &live.Options{Open: c.options()})
 					expect.OK(t, err)
 					expect.OK(t, h.Close())
 				}
