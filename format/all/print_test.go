@@ -235,7 +235,7 @@ func TestPrintingOpen(t *testing.T) {
 	expect.OK(t, w.Abort())
 	short(t, "aborted writer", w, true)
 
-	h, err := reload.Open(path, nil)
+	h, err := reload.Open(t.Context(), path, nil)
 	expect.OK(t, err)
 	l, err := h.Acquire()
 	expect.OK(t, err)
