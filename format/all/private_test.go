@@ -349,7 +349,7 @@ func TestPrivateChanged(t *testing.T) {
 func TestPrivateReload(t *testing.T) {
 	for _, s := range append(singles(t), severals(t)...) {
 		dir := lay(t, t.TempDir(), s.files)
-		h, err := serving.Open(filepath.Join(dir, s.entry), &serving.Options{Open: &format.Options{Private: true}})
+		h, err := serving.Open(t.Context(), filepath.Join(dir, s.entry), &serving.Options{Open: &format.Options{Private: true}})
 		expect.OK(t, err)
 		stats := h.Stats()
 		if stats.Mapped != 0 || stats.Heap != stats.FileSize || stats.Heap == 0 {
