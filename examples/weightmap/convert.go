@@ -18,7 +18,6 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
 	"github.com/weightmap/weightmap/format/schema"
-	"github.com/weightmap/weightmap/internal/shards"
 	"github.com/weightmap/weightmap/tensor"
 	"github.com/weightmap/weightmap/tensor/quant"
 )
@@ -303,7 +302,7 @@ func (o *convertFlags) checkKept(target string) error {
 	if !o.keep || target == standardOutput {
 		return nil
 	}
-	for _, path := range []string{target, target + shards.IndexEnding} {
+	for _, path := range []string{target, target + ".index.json"} {
 		if exists(path) {
 			return fmt.Errorf("%s exists, and -n is set", path)
 		}

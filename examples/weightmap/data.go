@@ -11,7 +11,6 @@ import (
 
 	"github.com/weightmap/weightmap/examples/cli"
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/readonce"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -21,7 +20,7 @@ type data struct {
 	*readonce.Reader
 	ctx  context.Context
 	buf  []byte
-	sums map[stretch]string // SHA-256 by range of memory, which tensors may share
+	sums map[stretch]string // SHA-256 by range of a file, which tensors may share
 
 	section  *decoding // what several tensors are parts of, nil if none is being read
 	restarts int       // how often section was read from its beginning
@@ -30,10 +29,10 @@ type data struct {
 	done, total int64         // bytes read
 }
 
-// stretch is a range of memory.
+// stretch is a range of a file of the model.
 type stretch struct {
-	address uintptr
-	size    int
+	file         int
+	offset, size int64
 }
 
 func newData(ctx context.Context, m *format.Model) *data {
@@ -67,25 +66,21 @@ func (d *data) Tensor(v tensor.View) (tensor.View, error) {
 	return d.Reader.Tensor(v)
 }
 
-// sum returns the SHA-256 of a tensor's bytes. It caches by address only in the mapping, where an
-// address is unique while the file is open.
+// sum returns the SHA-256 of a tensor's bytes. It hashes the bytes once that several tensors share.
 func (d *data) sum(v tensor.View) (string, error) {
-	var at stretch
-	if v.ZeroCopy() && v.Info().Offset >= 0 {
-		err := v.Use(func(b []byte) error {
-			at = stretch{memory.Address(b), len(b)}
-			return nil
-		})
-		if known, ok := d.sums[at]; ok || err != nil {
-			return known, err
-		}
+	info := v.Info()
+	at := stretch{info.File, info.Offset, info.Size}
+	known, isShared := d.sums[at]
+	if isShared {
+		return known, nil
 	}
 	h := sha256.New()
-	if err := d.copy(h, v); err != nil {
+	err := d.copy(h, v)
+	if err != nil {
 		return "", err
 	}
 	text := hex.EncodeToString(h.Sum(nil))
-	if at.address != 0 {
+	if v.ZeroCopy() && info.Offset >= 0 {
 		d.sums[at] = text
 	}
 	return text, nil

@@ -2,7 +2,6 @@ package main
 
 import (
 	"github.com/weightmap/weightmap/format/schema"
-	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/opsets"
 	"github.com/weightmap/weightmap/tensor"
 	"github.com/weightmap/weightmap/tensor/quant"
@@ -69,8 +68,8 @@ func (m *renamed) dequantized(n *schema.Node) (v tensor.View, isKnown bool) {
 		return v, false
 	}
 	info.Quant = q
-	ref := (*memory.Ref[tensor.Info])(&constants[0])
-	return tensor.View(memory.New(&info, ref.Owner(), ref.Data())), true
+	v, err = constants[0].WithInfo(info)
+	return v, err == nil
 }
 
 // foldPairs joins weights with their scales.

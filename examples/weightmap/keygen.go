@@ -8,6 +8,8 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
@@ -15,7 +17,6 @@ import (
 	"os"
 
 	"github.com/weightmap/weightmap/examples/cli"
-	"github.com/weightmap/weightmap/internal/keys"
 )
 
 var keygenCommand = &command{cli.Tool{
@@ -63,18 +64,20 @@ func keygen(_ context.Context, c *cli.Tool, args []string, out, _ io.Writer) err
 	if err != nil {
 		return err
 	}
-	private, err := keys.EncodePrivate(key)
+	private, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
 		return err
 	}
-	public, err := keys.EncodePublic(key.Public())
+	public, err := x509.MarshalPKIXPublicKey(key.Public())
 	if err != nil {
 		return err
 	}
-	if err := writeNew(f.Arg(0), private, 0o600); err != nil {
+	err = writeNew(f.Arg(0), "PRIVATE KEY", private, 0o600)
+	if err != nil {
 		return err
 	}
-	if err := writeNew(f.Arg(1), public, 0o666); err != nil {
+	err = writeNew(f.Arg(1), "PUBLIC KEY", public, 0o666)
+	if err != nil {
 		os.Remove(f.Arg(0)) // useless without the other
 		return err
 	}
@@ -82,8 +85,8 @@ func keygen(_ context.Context, c *cli.Tool, args []string, out, _ io.Writer) err
 	return err
 }
 
-// writeNew creates a file, which must not exist, and removes it after an error.
-func writeNew(path string, content []byte, mode os.FileMode) error {
+// writeNew creates a PEM file, which must not exist, and removes it after an error.
+func writeNew(path, kind string, der []byte, mode os.FileMode) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("%s exists; keygen never replaces a file", path)
@@ -91,7 +94,7 @@ func writeNew(path string, content []byte, mode os.FileMode) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(content)
+	err = pem.Encode(f, &pem.Block{Type: kind, Bytes: der})
 	if err == nil {
 		err = f.Sync()
 	}

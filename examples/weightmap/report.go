@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weightmap/weightmap/examples/cli"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/schema"
-	"github.com/weightmap/weightmap/internal/keys"
 	"github.com/weightmap/weightmap/tensor"
 	"github.com/weightmap/weightmap/tensor/quant"
 )
@@ -185,7 +185,8 @@ func describeSignature(s *schema.Signature, claim error) *signatureReport {
 	case claim != nil:
 		r.Error = claim.Error()
 	}
-	if text, err := keys.Fingerprint(s.PublicKey); err == nil {
+	text, isKnown := strings.CutPrefix(cli.Fingerprint(s.PublicKey), "SHA256:")
+	if isKnown {
 		r.Fingerprint = &text
 	}
 	if when := time.Unix(s.Timestamp, 0).UTC(); when.Year() >= 0 && when.Year() <= 9999 {
