@@ -87,7 +87,7 @@ func cat(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) e
 	if err != nil {
 		return fmt.Errorf("%s: tensor %q: %w", shownName(f.Arg(0)), v.Name(), err)
 	}
-	d := newData(ctx, m.Model)
+	d := newTensorReader(ctx, m.Model)
 	if v, err = d.Tensor(v); err != nil {
 		return hint(err, reading.Key)
 	}
@@ -101,7 +101,7 @@ func cat(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) e
 }
 
 // writeNames writes the names of all tensors, one on each line.
-func writeNames(out io.Writer, m *renamed) error {
+func writeNames(out io.Writer, m *namedModel) error {
 	b := bufio.NewWriter(out)
 	for name := range m.Tensors() {
 		_, err := fmt.Fprintln(b, cli.Printable(name))
@@ -115,7 +115,7 @@ func writeNames(out io.Writer, m *renamed) error {
 // content is a tensor, or a part of it, to print.
 type content struct {
 	v      tensor.View
-	d      *data
+	d      *tensorReader
 	sel    *selection
 	sliced bool
 	buf    []byte

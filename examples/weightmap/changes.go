@@ -74,7 +74,7 @@ func compareLists(a, b []string) change {
 
 // userMetadata returns the metadata that are not of the format: values have their types in formats of strings too, and
 // there are no names of tensors.
-func userMetadata(m *renamed) (schema.Metadata, error) {
+func userMetadata(m *namedModel) (schema.Metadata, error) {
 	p, err := m.Schema()
 	if err != nil {
 		return nil, err
@@ -110,7 +110,7 @@ func metadataLines(meta schema.Metadata) []string {
 }
 
 // graphLines returns a line for each significant part of the graph, or none without a graph.
-func graphLines(m *renamed) ([]string, error) {
+func graphLines(m *namedModel) ([]string, error) {
 	g, err := m.foldedGraph()
 	if g == nil || err != nil {
 		return nil, err

@@ -52,10 +52,10 @@ func diff(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) 
 	if err != nil {
 		return err
 	}
-	d := &difference{tolerance: *tolerance, a: side{name: "A", path: f.Arg(0)}, b: side{name: "B", path: f.Arg(1)}}
+	d := &difference{tolerance: *tolerance, a: comparedModel{name: "A", path: f.Arg(0)}, b: comparedModel{name: "B", path: f.Arg(1)}}
 	defer d.a.close()
 	defer d.b.close()
-	for _, s := range []*side{&d.a, &d.b} {
+	for _, s := range []*comparedModel{&d.a, &d.b} {
 		if err := s.open(ctx, c, given, o, errs); err != nil {
 			return err
 		}
@@ -92,7 +92,7 @@ func diff(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) 
 // difference holds the differences of two models.
 type difference struct {
 	tolerance float64
-	a, b      side
+	a, b      comparedModel
 	rows      []row   // the largest errors first
 	layers    []layer // of the compared tensors, the largest errors first; nil unless there are several tensors in one
 	bits      int     // tensors with equal values in other bits
@@ -291,7 +291,7 @@ func (d *difference) sameBytes(a, b tensor.View, size int64) (bool, error) {
 // write prints the differences as text.
 func (d *difference) write(out io.Writer, width int) error {
 	p := &lines{out: out, width: width}
-	for _, s := range []*side{&d.a, &d.b} {
+	for _, s := range []*comparedModel{&d.a, &d.b} {
 		p.line("%s  %s", s.name, s.head)
 		if s.digest != "" {
 			fmt.Fprintln(out, "   "+digestLine(s.digest))

@@ -26,7 +26,7 @@ func digestLine(digest string) string { return "digest " + digest }
 
 // digests computes the digests of both sides.
 func (d *difference) digests(ctx context.Context, errs io.Writer) error {
-	for _, s := range []*side{&d.a, &d.b} {
+	for _, s := range []*comparedModel{&d.a, &d.b} {
 		text, err := digestOf(ctx, s.m.Model, errs)
 		if err != nil {
 			return err

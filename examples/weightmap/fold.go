@@ -10,7 +10,7 @@ import (
 // fold combines tensors of a model with what says which real numbers they are: the scales and zero points of
 // DequantizeLinear nodes, and scales that lie beside weights. It leaves those whose scales the other model has too, as
 // tensors that can be compared as they are.
-func (m *renamed) fold(other *renamed) error {
+func (m *namedModel) fold(other *namedModel) error {
 	m.combined = map[string]tensor.View{}
 	m.gone = map[string]bool{}
 	m.real = map[string]string{}
@@ -26,7 +26,7 @@ func (m *renamed) fold(other *renamed) error {
 }
 
 // foldNodes follows DequantizeLinear nodes.
-func (m *renamed) foldNodes(g *schema.Graph, other *renamed) {
+func (m *namedModel) foldNodes(g *schema.Graph, other *namedModel) {
 	uses := map[string]int{}
 	g.Values(func(s *string) { uses[*s]++ })
 	for i := range g.Nodes {
@@ -49,7 +49,7 @@ func (m *renamed) foldNodes(g *schema.Graph, other *renamed) {
 
 // dequantized returns the constant of a DequantizeLinear node with its parameters, unless they have another form than
 // tensor.Quantization, or differ from those of a node before.
-func (m *renamed) dequantized(n *schema.Node) (v tensor.View, isKnown bool) {
+func (m *namedModel) dequantized(n *schema.Node) (v tensor.View, isKnown bool) {
 	constants := make([]tensor.View, len(n.Inputs))
 	for k, name := range n.Inputs {
 		constant, err := m.Model.Tensor(name)
@@ -73,7 +73,7 @@ func (m *renamed) dequantized(n *schema.Node) (v tensor.View, isKnown bool) {
 }
 
 // foldPairs joins weights with their scales.
-func (m *renamed) foldPairs(other *renamed) error {
+func (m *namedModel) foldPairs(other *namedModel) error {
 	var infos []tensor.Info
 	var views []tensor.View
 	for name, v := range m.Tensors() {
@@ -103,13 +103,13 @@ func (m *renamed) foldPairs(other *renamed) error {
 }
 
 // has reports whether the model has a tensor of that name.
-func (m *renamed) has(name string) bool {
+func (m *namedModel) has(name string) bool {
 	_, err := m.Tensor(name)
 	return err == nil
 }
 
 // foldedGraph returns a copy of the graph without the nodes that were followed.
-func (m *renamed) foldedGraph() (*schema.Graph, error) {
+func (m *namedModel) foldedGraph() (*schema.Graph, error) {
 	g, err := m.Graph()
 	if g == nil || err != nil || len(m.real) == 0 {
 		return g, err

@@ -29,7 +29,7 @@ type histogram struct {
 
 // histogram samples a tensor. It returns nil if there are no finite values or the elements are not
 // real numbers.
-func (d *data) histogram(v tensor.View) (*histogram, error) {
+func (d *tensorReader) histogram(v tensor.View) (*histogram, error) {
 	info := v.Info()
 	if !decodable(&info) || info.DType == tensor.Complex64 {
 		return nil, nil
@@ -55,7 +55,7 @@ func (d *data) histogram(v tensor.View) (*histogram, error) {
 }
 
 // sample returns the finite values of evenly spread pieces of a tensor, and their range.
-func (d *data) sample(v tensor.View) (values []float64, lowest, highest float64, err error) {
+func (d *tensorReader) sample(v tensor.View) (values []float64, lowest, highest float64, err error) {
 	r := &reader{v: v, d: d}
 	lowest, highest = math.Inf(1), math.Inf(-1)
 	step := max(1, (v.Elems()/pieceElems+sampledPieces)/sampledPieces)

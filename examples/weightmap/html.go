@@ -75,7 +75,7 @@ type tileView struct {
 }
 
 // html writes a self-contained page.
-func (r *report) html(ctx context.Context, out io.Writer, m *renamed) error {
+func (r *report) html(ctx context.Context, out io.Writer, m *namedModel) error {
 	p := &page{
 		Title: cli.Printable(filepath.Base(r.Path)), Path: cli.Printable(r.Path),
 		CSS: template.CSS(pageCSS), JS: template.JS(pageJS), CSSSum: sum(pageCSS), JSSum: sum(pageJS),
@@ -197,8 +197,8 @@ func (p *page) entries(r *report) {
 }
 
 // histograms draws histograms of the largest tensors, except encrypted ones.
-func (p *page) histograms(ctx context.Context, r *report, m *renamed) error {
-	d := newData(ctx, m.Model)
+func (p *page) histograms(ctx context.Context, r *report, m *namedModel) error {
+	d := newTensorReader(ctx, m.Model)
 	largest := slices.Clone(r.Tensors)
 	slices.SortStableFunc(largest, func(a, b tensorReport) int { return cmp.Compare(b.Bytes, a.Bytes) })
 	for _, t := range largest[:min(len(largest), 4*mostHistograms)] { // some may have no histogram

@@ -178,7 +178,7 @@ func (r *report) json(out *bufio.Writer, oneLine bool) error {
 }
 
 // describe builds the report of an open model.
-func describe(path string, m *renamed, o *inspection) (*report, error) {
+func describe(path string, m *namedModel, o *inspection) (*report, error) {
 	stats := m.Stats()
 	meta, err := m.Metadata()
 	if err != nil {
@@ -189,7 +189,7 @@ func describe(path string, m *renamed, o *inspection) (*report, error) {
 		Metadata: meta, Tensors: []tensorReport{}, Notes: append(append([]string{}, m.Notes()...), signatureNotes(path)...),
 		Signature: describeSignature(m.Signature(), m.CheckClaim()), all: m.Len(), Part: describePart(m.Model),
 	}
-	d, locked := newData(o.reading.Context, m.Model), encrypted(m.Model)
+	d, locked := newTensorReader(o.reading.Context, m.Model), encrypted(m.Model)
 	progress := cli.NewProgress(o.errs, "reading")
 	defer progress.Finish()
 	d.watch(progress, o.passes()*stats.FileSize)
@@ -257,7 +257,7 @@ func (o *inspection) shows(name string) bool {
 }
 
 // checkFilter returns an error for a pattern that matches no tensor.
-func (o *inspection) checkFilter(path string, m *renamed) error {
+func (o *inspection) checkFilter(path string, m *namedModel) error {
 	var all []string
 	for i, r := range o.globs {
 		if len(all) == 0 {
@@ -271,7 +271,7 @@ func (o *inspection) checkFilter(path string, m *renamed) error {
 }
 
 // read adds the results that require the data of a tensor.
-func (o *inspection) read(t *tensorReport, v tensor.View, d *data) error {
+func (o *inspection) read(t *tensorReport, v tensor.View, d *tensorReader) error {
 	if !o.sums && !o.stats {
 		return nil
 	}

@@ -11,7 +11,7 @@ import (
 
 // checkPatterns returns an error if a pattern of -only, -skip or -rename matches no tensor, or if
 // no tensors remain. Otherwise a misspelled pattern would write an empty or a complete model.
-func (o *convertFlags) checkPatterns(path string, m *renamed, keep func(tensor.Info) bool) error {
+func (o *convertFlags) checkPatterns(path string, m *namedModel, keep func(tensor.Info) bool) error {
 	if len(o.only)+len(o.skip)+len(o.rename)+len(o.quantizeOnly)+len(o.quantizeExcept) == 0 {
 		return nil
 	}

@@ -112,7 +112,7 @@ type scalesReport struct {
 }
 
 // describePacked finds packed weights, and tensors that hold scales of others. It adds a note for each kind.
-func (r *report) describePacked(m *renamed) {
+func (r *report) describePacked(m *namedModel) {
 	if r.Graph != nil && len(r.Graph.Nodes) > 0 {
 		return // a graph defines the meaning of tensors
 	}

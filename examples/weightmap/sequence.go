@@ -36,7 +36,7 @@ func streams(v tensor.View) memory.Streamer[tensor.Info] {
 const mostRestarts = 4
 
 // sequence starts reading a tensor. The caller must close it before it reads another one of the model.
-func (d *data) sequence(v tensor.View) (*sequence, error) {
+func (d *tensorReader) sequence(v tensor.View) (*sequence, error) {
 	s := streams(v)
 	if s == nil {
 		return d.whole(v)
@@ -60,13 +60,13 @@ func (d *data) sequence(v tensor.View) (*sequence, error) {
 }
 
 // whole reads a tensor that is in memory.
-func (d *data) whole(v tensor.View) (*sequence, error) {
+func (d *tensorReader) whole(v tensor.View) (*sequence, error) {
 	v, err := d.Tensor(v)
 	return &sequence{Reader: io.NewSectionReader(v, 0, v.Info().Size)}, err
 }
 
 // close ends decoding. Call it before the model is closed.
-func (d *data) close() {
+func (d *tensorReader) close() {
 	if d.section != nil {
 		d.section.stop()
 		d.section = nil

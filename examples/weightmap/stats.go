@@ -22,7 +22,7 @@ type statistics struct {
 
 // statistics reads a tensor in pieces. It returns nil if the elements are not real numbers or
 // cannot be decoded.
-func (d *data) statistics(v tensor.View) (*statistics, error) {
+func (d *tensorReader) statistics(v tensor.View) (*statistics, error) {
 	info := v.Info()
 	if !decodable(&info) || info.DType == tensor.Complex64 {
 		return nil, nil

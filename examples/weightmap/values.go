@@ -37,7 +37,7 @@ func resize[T any](s []T, n int64) []T {
 // dequantized; a complex number becomes two values.
 type reader struct {
 	v       tensor.View
-	d       *data
+	d       *tensorReader
 	in      *sequence // nil if pieces are read from v
 	raw     []byte
 	out     []float64
@@ -131,7 +131,7 @@ func (r *reader) countLimits(part tensor.View) error {
 }
 
 // newReader starts reading the values of a tensor. The caller must close it.
-func newReader(d *data, v tensor.View) (*reader, error) {
+func newReader(d *tensorReader, v tensor.View) (*reader, error) {
 	r := &reader{v: v, d: d}
 	var err error
 	if streams(v) == nil || v.Info().Encoding != nil {
@@ -298,7 +298,7 @@ func canCompare(a, b *tensor.Info) bool {
 }
 
 // compareValues compares the values of two tensors, for which canCompare must be true.
-func compareValues(a, b *side, va, vb tensor.View, tolerance float64) (*measure, error) {
+func compareValues(a, b *comparedModel, va, vb tensor.View, tolerance float64) (*measure, error) {
 	m := &measure{tolerance: tolerance}
 	ia, ib := va.Info(), vb.Info()
 	if ia.DType == ib.DType && ia.Quant == nil && ib.Quant == nil {
@@ -339,7 +339,7 @@ func compareValues(a, b *side, va, vb tensor.View, tolerance float64) (*measure,
 }
 
 // compareIntegers is compareValues for 64-bit integers.
-func compareIntegers[T int64 | uint64](m *measure, a, b *data, va, vb tensor.View) error {
+func compareIntegers[T int64 | uint64](m *measure, a, b *tensorReader, va, vb tensor.View) error {
 	var x, y []T
 	ra, err := newReader(a, va)
 	if err != nil {

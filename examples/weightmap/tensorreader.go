@@ -15,12 +15,12 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// data reads the tensors of a model in sequence.
-type data struct {
+// tensorReader reads the tensors of a model in sequence.
+type tensorReader struct {
 	*readonce.Reader
 	ctx  context.Context
 	buf  []byte
-	sums map[stretch]string // SHA-256 by range of a file, which tensors may share
+	sums map[fileRange]string // SHA-256 by range of a file, which tensors may share
 
 	section  *decoding // what several tensors are parts of, nil if none is being read
 	restarts int       // how often section was read from its beginning
@@ -29,23 +29,23 @@ type data struct {
 	done, total int64         // bytes read
 }
 
-// stretch is a range of a file of the model.
-type stretch struct {
+// fileRange is a range of a file of the model.
+type fileRange struct {
 	file         int
 	offset, size int64
 }
 
-func newData(ctx context.Context, m *format.Model) *data {
-	return &data{Reader: readonce.New(m), ctx: ctx, sums: map[stretch]string{}}
+func newTensorReader(ctx context.Context, m *format.Model) *tensorReader {
+	return &tensorReader{Reader: readonce.New(m), ctx: ctx, sums: map[fileRange]string{}}
 }
 
 // watch shows progress until progress.Finish; total is the number of bytes to read.
-func (d *data) watch(progress *cli.Progress, total int64) {
+func (d *tensorReader) watch(progress *cli.Progress, total int64) {
 	d.progress, d.total = progress, max(total, 1)
 }
 
 // Used adds n bytes to the progress.
-func (d *data) Used(n int64) {
+func (d *tensorReader) Used(n int64) {
 	d.Reader.Used(n)
 	if d.progress != nil {
 		d.done += n
@@ -55,7 +55,7 @@ func (d *data) Used(n int64) {
 
 // Tensor verifies the checksums that cover a tensor. They may cover other tensors, but an error
 // names this one.
-func (d *data) Tensor(v tensor.View) (tensor.View, error) {
+func (d *tensorReader) Tensor(v tensor.View) (tensor.View, error) {
 	_, err := v.ReadAt(nil, 0)
 	if errors.Is(err, format.ErrChecksum) && !strings.Contains(err.Error(), "tensor \"") {
 		err = fmt.Errorf("%w; tensor %q cannot be trusted", err, v.Name())
@@ -67,9 +67,9 @@ func (d *data) Tensor(v tensor.View) (tensor.View, error) {
 }
 
 // sum returns the SHA-256 of a tensor's bytes. It hashes the bytes once that several tensors share.
-func (d *data) sum(v tensor.View) (string, error) {
+func (d *tensorReader) sum(v tensor.View) (string, error) {
 	info := v.Info()
-	at := stretch{info.File, info.Offset, info.Size}
+	at := fileRange{info.File, info.Offset, info.Size}
 	known, isShared := d.sums[at]
 	if isShared {
 		return known, nil
@@ -87,7 +87,7 @@ func (d *data) sum(v tensor.View) (string, error) {
 }
 
 // copy writes the bytes of a tensor.
-func (d *data) copy(out io.Writer, v tensor.View) error {
+func (d *tensorReader) copy(out io.Writer, v tensor.View) error {
 	d.buf = resize(d.buf, 1<<20)
 	r := io.NewSectionReader(v, 0, v.Info().Size)
 	for {

@@ -9,17 +9,17 @@ import (
 	"github.com/weightmap/weightmap/format"
 )
 
-// side is one of two models to compare.
-type side struct {
+// comparedModel is one of two models to compare.
+type comparedModel struct {
 	name   string // "A" or "B"
 	path   string
 	head   string
 	digest string // of all tensors; "" if it is not asked for
-	m      *renamed
-	data   *data
+	m      *namedModel
+	data   *tensorReader
 }
 
-func (s *side) open(ctx context.Context, c *cli.Tool, given *access, o *format.Options, errs io.Writer) error {
+func (s *comparedModel) open(ctx context.Context, c *cli.Tool, given *access, o *format.Options, errs io.Writer) error {
 	m, err := given.open(s.path, o)
 	if err != nil {
 		return err
@@ -27,12 +27,12 @@ func (s *side) open(ctx context.Context, c *cli.Tool, given *access, o *format.O
 	m.complain(c, errs)
 	s.path = m.path
 	s.m = named(m.Model)
-	s.data = newData(ctx, m.Model)
+	s.data = newTensorReader(ctx, m.Model)
 	return nil
 }
 
 // close closes the side if it is open.
-func (s *side) close() {
+func (s *comparedModel) close() {
 	if s.m != nil {
 		s.data.close()
 		s.m.Close()

@@ -11,9 +11,9 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// renamed is an open model in which tensors have their original names, if the format numbers
+// namedModel is an open model in which tensors have their original names, if the format numbers
 // tensors but stores the names (MOBI). Tensors can be found by number, too.
-type renamed struct {
+type namedModel struct {
 	*format.Model
 	former *schema.Schema    // the model with original names, nil if there are none
 	names  map[string]string // by number
@@ -27,8 +27,8 @@ type renamed struct {
 }
 
 // named returns m with its original names, if it has any.
-func named(m *format.Model) *renamed {
-	o := &renamed{Model: m, names: map[string]string{}, ids: map[string]string{}}
+func named(m *format.Model) *namedModel {
+	o := &namedModel{Model: m, names: map[string]string{}, ids: map[string]string{}}
 	if m.Format() != "mobi" {
 		return o
 	}
@@ -51,7 +51,7 @@ func named(m *format.Model) *renamed {
 }
 
 // Tensors yields all tensors, in file order.
-func (m *renamed) Tensors() iter.Seq2[string, tensor.View] {
+func (m *namedModel) Tensors() iter.Seq2[string, tensor.View] {
 	return func(yield func(string, tensor.View) bool) {
 		for id, v := range m.Model.Tensors() {
 			name, ok := m.names[id]
@@ -77,7 +77,7 @@ func (m *renamed) Tensors() iter.Seq2[string, tensor.View] {
 }
 
 // Tensor returns the tensor with a name or a number.
-func (m *renamed) Tensor(name string) (tensor.View, error) {
+func (m *namedModel) Tensor(name string) (tensor.View, error) {
 	if v, ok := m.combined[name]; ok {
 		return v, nil
 	}
@@ -92,7 +92,7 @@ func (m *renamed) Tensor(name string) (tensor.View, error) {
 }
 
 // all returns the names of the tensors, and the numbers of those with names.
-func (m *renamed) all() (names []string) {
+func (m *namedModel) all() (names []string) {
 	for name, v := range m.Tensors() {
 		if names = append(names, name); v.Name() != name {
 			names = append(names, v.Name())
@@ -102,7 +102,7 @@ func (m *renamed) all() (names []string) {
 }
 
 // find is like Tensor, and suggests names if none matches.
-func (m *renamed) find(name string) (tensor.View, error) {
+func (m *namedModel) find(name string) (tensor.View, error) {
 	v, err := m.Tensor(name)
 	if errors.Is(err, format.ErrNotFound) {
 		err = fmt.Errorf("%w%s", err, cli.DidYouMean(name, "", m.all()))
@@ -111,7 +111,7 @@ func (m *renamed) find(name string) (tensor.View, error) {
 }
 
 // Graph returns the graph with the original names.
-func (m *renamed) Graph() (*schema.Graph, error) {
+func (m *namedModel) Graph() (*schema.Graph, error) {
 	if m.former != nil {
 		return m.former.Graph, nil
 	}
