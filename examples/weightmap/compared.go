@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 
 	"github.com/weightmap/weightmap/examples/cli"
@@ -37,9 +36,4 @@ func (s *comparedModel) close() {
 		s.data.close()
 		s.m.Close()
 	}
-}
-
-// headline describes a file in one line.
-func headline(path string, m *format.Model) string {
-	return fmt.Sprintf("%s: %s %s%s, %s, %s", shownName(path), m.Format(), m.Version(), describePart(m), cli.Count(m.Len(), "tensor"), cli.Size(m.Stats().FileSize))
 }

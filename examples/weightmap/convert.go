@@ -51,16 +51,6 @@ type convertFlags struct {
 	refused error // the error already listed
 }
 
-// list is an option that may be repeated.
-type list []string
-
-func (l *list) String() string { return strings.Join(*l, " ") }
-
-func (l *list) Set(s string) error {
-	*l = append(*l, s)
-	return nil
-}
-
 func (o *convertFlags) define(c *cli.Tool, f *flag.FlagSet) {
 	f.StringVar(&o.out, "o", "", "write to `OUT` instead of the last argument")
 	f.StringVar(&o.to, "to", "", "`FORMAT` of OUT: "+strings.Join(format.Writable(), ", "))

@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 
 	"github.com/weightmap/weightmap/examples/cli"
@@ -51,11 +50,6 @@ func (d *detached) options(root string, p *cli.Progress) (*signing.Options, erro
 		o.Ignore = append(o.Ignore, filepath.ToSlash(name))
 	}
 	return o, nil
-}
-
-func exists(path string) bool {
-	_, err := os.Lstat(path)
-	return err == nil
 }
 
 // sign writes the signature of a file or a directory.
@@ -124,24 +118,4 @@ func (d *detached) verify(ctx context.Context, root string, trust *cli.KeyOption
 	}
 	_, err = io.WriteString(out, text)
 	return err
-}
-
-// signatureNotes describes the claimed signer in a signature file next to the model at path.
-func signatureNotes(path string) []string {
-	if path == standardInput {
-		return nil
-	}
-	for _, name := range (&signing.Policy{}).Paths(path) {
-		b, err := signing.Read(name)
-		switch {
-		case errors.Is(err, os.ErrNotExist):
-			continue
-		case err != nil:
-			return []string{fmt.Sprintf("no usable signature: %v", err)}
-		case b.Method() == signing.Key:
-			return []string{fmt.Sprintf("%s: signed with the key of hint %s, not checked: verify -signature does", name, b.Signer())}
-		}
-		return []string{fmt.Sprintf("%s: signed with the certificate of %s, not checked: verify -signature does", name, b.Signer())}
-	}
-	return nil
 }

@@ -403,3 +403,15 @@ func (d *difference) summary() string {
 	}
 	return strings.Join(parts, "; ")
 }
+
+// digests computes the digests of both sides.
+func (d *difference) digests(ctx context.Context, errs io.Writer) error {
+	for _, s := range []*comparedModel{&d.a, &d.b} {
+		text, err := digestOf(ctx, s.m.Model, errs)
+		if err != nil {
+			return err
+		}
+		s.digest = text
+	}
+	return nil
+}

@@ -23,15 +23,3 @@ func digestOf(ctx context.Context, m *format.Model, errs io.Writer) (string, err
 
 // digestLine names a digest.
 func digestLine(digest string) string { return "digest " + digest }
-
-// digests computes the digests of both sides.
-func (d *difference) digests(ctx context.Context, errs io.Writer) error {
-	for _, s := range []*comparedModel{&d.a, &d.b} {
-		text, err := digestOf(ctx, s.m.Model, errs)
-		if err != nil {
-			return err
-		}
-		s.digest = text
-	}
-	return nil
-}

@@ -68,3 +68,13 @@ func renaming(rules ...string) (func(name string) string, error) {
 		return name
 	}, nil
 }
+
+// list is an option that may be repeated.
+type list []string
+
+func (l *list) String() string { return strings.Join(*l, " ") }
+
+func (l *list) Set(s string) error {
+	*l = append(*l, s)
+	return nil
+}

@@ -60,7 +60,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -72,12 +71,6 @@ import (
 )
 
 func main() { cli.Main(run) }
-
-// A command parses its own arguments.
-type command struct {
-	cli.Tool
-	run func(ctx context.Context, t *cli.Tool, args []string, out, errs io.Writer) error
-}
 
 var commands = []*command{
 	{cli.Tool{
@@ -214,21 +207,6 @@ func allCommands() (names []string) {
 	return names
 }
 
-// tryWords returns advice to run weightmap with some arguments, or "" if they may be secret.
-func tryWords(args []string) string {
-	line := quoted(append([]string{"weightmap"}, args...))
-	if line == "" {
-		return ""
-	}
-	return "try: " + line
-}
-
-// name returns the command's name without that of the program.
-func (c *command) name() string {
-	_, name, _ := strings.Cut(c.Name, " ")
-	return name
-}
-
 // program returns the help of the program.
 func program() *cli.Tool {
 	var names []string
@@ -285,12 +263,4 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 // namesModel reports whether an argument is the name of a model rather than a command.
 func namesModel(arg string) bool {
 	return formatOf(arg) != "" || strings.ContainsAny(arg, "/\\")
-}
-
-// hint adds advice if the key of an encrypted file is missing.
-func hint(err error, key []byte) error {
-	if errors.Is(err, format.ErrKey) && key == nil {
-		return fmt.Errorf("%w (use -key)", err)
-	}
-	return err
 }

@@ -201,3 +201,11 @@ func openInput(o *format.Options) (*format.Model, error) {
 	}
 	return m, hint(err, o.Key)
 }
+
+// verified verifies a model and shows progress.
+func verified(ctx context.Context, m *format.Model, errs io.Writer, o *format.VerifyOptions) (*format.Coverage, error) {
+	progress := cli.NewProgress(errs, "verifying")
+	defer progress.Finish()
+	o.Progress = progress.Report
+	return m.Verify(ctx, o)
+}

@@ -205,3 +205,8 @@ func (o *opened) complain(c *cli.Tool, errs io.Writer) {
 		c.Complain(fmt.Errorf("%s is part %d of %d: opening the whole model, %s (-part opens only this file)", shownName(o.part), o.is.Index, o.is.Count, shownName(o.path)), errs)
 	}
 }
+
+// headline describes a file in one line.
+func headline(path string, m *format.Model) string {
+	return fmt.Sprintf("%s: %s %s%s, %s, %s", shownName(path), m.Format(), m.Version(), describePart(m), cli.Count(m.Len(), "tensor"), cli.Size(m.Stats().FileSize))
+}

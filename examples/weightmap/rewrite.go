@@ -1,6 +1,8 @@
 package main
 
 import (
+	"crypto"
+	"crypto/ed25519"
 	"fmt"
 	"slices"
 
@@ -78,15 +80,6 @@ func keepsEnding(m *format.Model, in, out string) error {
 	return nil
 }
 
-// encrypted reports whether a model's file is encrypted.
-func encrypted(m *format.Model) bool {
-	if f, ok := mle.From(m); ok {
-		return f.Header().Features.Has(mle.Encryption)
-	}
-	f, ok := wia.From(m)
-	return ok && f.Encrypted()
-}
-
 // dropped describes the protection that a new file loses.
 func dropped(m *format.Model, o *format.WriteOptions) string {
 	return cli.Dropped(encrypted(m) && o.Key == nil, m.Signature() != nil && o.Signer == nil)
@@ -99,15 +92,6 @@ func metadataOf(m *format.Model) (schema.Metadata, error) {
 	}
 	meta, err := m.Metadata()
 	return textmeta.Decode(meta), err
-}
-
-// formatOf returns the name of the format with the ending of a path, "" for none.
-func formatOf(path string) string {
-	f, err := format.ByExtension(path)
-	if err != nil {
-		return ""
-	}
-	return f.Driver().Describe().Name
 }
 
 // storeMLE stores weights as the file does, except that int8 weights are stored plainly, since
@@ -152,4 +136,16 @@ func storeWIA(m *format.Model, o *format.WriteOptions) {
 			o.ExternalFrom = max(size, 1)
 		}
 	}
+}
+
+// checkSigner returns an error if a format does not support the type of key.
+func checkSigner(kind string, signer crypto.Signer) error {
+	_, ed := signer.(ed25519.PrivateKey)
+	switch {
+	case kind == "mle" && !ed:
+		return fmt.Errorf("MLE files need an Ed25519 key, not a %T", signer)
+	case kind == "wia" && ed:
+		return fmt.Errorf("WIA files need an RSA key or an ECDSA key on P-256, not an Ed25519 key")
+	}
+	return nil
 }

@@ -102,15 +102,3 @@ func signFile(in, out string, signer crypto.Signer, reading *format.Options, err
 	m.Close() // some systems cannot replace an open file
 	return mle.Sign(in, signer.(ed25519.PrivateKey), &mle.SignOptions{Context: reading.Context, To: out})
 }
-
-// checkSigner returns an error if a format does not support the type of key.
-func checkSigner(kind string, signer crypto.Signer) error {
-	_, ed := signer.(ed25519.PrivateKey)
-	switch {
-	case kind == "mle" && !ed:
-		return fmt.Errorf("MLE files need an Ed25519 key, not a %T", signer)
-	case kind == "wia" && ed:
-		return fmt.Errorf("WIA files need an RSA key or an ECDSA key on P-256, not an Ed25519 key")
-	}
-	return nil
-}

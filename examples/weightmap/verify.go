@@ -199,14 +199,6 @@ func (v *verification) judge(r *verdict, path string, errs io.Writer) error {
 	return nil
 }
 
-// verified verifies a model and shows progress.
-func verified(ctx context.Context, m *format.Model, errs io.Writer, o *format.VerifyOptions) (*format.Coverage, error) {
-	progress := cli.NewProgress(errs, "verifying")
-	defer progress.Finish()
-	o.Progress = progress.Report
-	return m.Verify(ctx, o)
-}
-
 // coverage returns a line per part of a file, and one for the tensors that each checksum covers.
 func coverage(c *format.Coverage) string {
 	var text strings.Builder

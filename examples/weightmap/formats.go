@@ -1,0 +1,25 @@
+package main
+
+import (
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/mle"
+	"github.com/weightmap/weightmap/wia"
+)
+
+// encrypted reports whether a model's file is encrypted.
+func encrypted(m *format.Model) bool {
+	if f, ok := mle.From(m); ok {
+		return f.Header().Features.Has(mle.Encryption)
+	}
+	f, ok := wia.From(m)
+	return ok && f.Encrypted()
+}
+
+// formatOf returns the name of the format with the ending of a path, "" for none.
+func formatOf(path string) string {
+	f, err := format.ByExtension(path)
+	if err != nil {
+		return ""
+	}
+	return f.Driver().Describe().Name
+}
