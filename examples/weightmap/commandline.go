@@ -92,3 +92,14 @@ func tryLine(command string, l commandLine) string {
 	}
 	return "try: " + line
 }
+
+// after returns the file arguments, protected by "--" if necessary.
+func (l commandLine) after() (files []string) {
+	for _, path := range l.files {
+		if strings.HasPrefix(path, "-") && path != standardInput {
+			path = "./" + path
+		}
+		files = append(files, path)
+	}
+	return files
+}

@@ -159,15 +159,6 @@ func TestRelease(t *testing.T) {
 	contains(t, string(expect.Read(t, filepath.Join("..", "..", "README.md"))), "weightmap@v"+release)
 }
 
-// TestTotals: sums do not wrap, however much a file claims.
-func TestTotals(t *testing.T) {
-	r := &report{all: 2, Tensors: []tensorReport{
-		{DType: "Q9", Shape: []int64{1 << 62}, Bytes: 1 << 62}, {DType: "Q9", Shape: []int64{1 << 62}, Bytes: 1 << 62},
-	}}
-	want := "2 tensors, 9,223,372,036,854,775,808 parameters, 9,223,372,036,854,775,808 bytes: Q9 9,223,372,036,854,775,808 bytes"
-	expect.Equal(t, want, r.totals())
-}
-
 // TestOutput: -o names the file that a command writes.
 func TestOutput(t *testing.T) {
 	in := model(t, "mag", "m.mag")

@@ -6,7 +6,6 @@ import (
 	"math"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
@@ -57,39 +56,4 @@ func TestStats(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestColumns: narrow terminals get the columns that matter, never longer lines.
-func TestColumns(t *testing.T) {
-	x := func(f float64) *float64 { return &f }
-	r := &report{all: 2, Path: "m.wia", Format: "wia", Version: "1.0", FileSize: 2624, Tensors: []tensorReport{
-		{Name: "encoder.layers.11.attention.self.query.weight", DType: "int8", Shape: []int64{768, 3072}, Offset: 0x1000, Bytes: 2359296, StoredBytes: 2359296, ZeroCopy: true,
-			Quantization: &quantizationReport{Scheme: "linear", Axis: 0, Scales: 768}},
-		{Name: "a\x1b[2Jb", DType: "float32", Shape: []int64{12}, Offset: -1, Bytes: 48, StoredBytes: 20, Compression: "gzip"},
-	}}
-	golden := func(width int, want string) {
-		t.Helper()
-		var out bytes.Buffer
-		expect.OK(t, tensorTable(r.Tensors, nil).Write(&out, width))
-		if diff := cmp.Diff(want, "\n"+out.String()); diff != "" {
-			t.Errorf("%d columns (-want +got):\n%s", width, diff)
-		}
-	}
-	golden(120, `
-NAME                                       DTYPE    SHAPE         SIZE  OFFSET  STORED      QUANTIZATION
-encoder.layers.11.at…on.self.query.weight  int8     [768,3072]  2.4 MB  0x1000  zero-copy   linear, 768 scales on axis 0
-a\u001b[2Jb                                float32  [12]          48 B       -  gzip, 20 B
-`)
-	r.Tensors[0].Stats = &statistics{Min: x(-4), Max: x(3.96875), Mean: x(-0.001234567), Zeros: 12345}
-	golden(120, `
-NAME                                      DTYPE    SHAPE         SIZE  MIN    MAX       MEAN   ZEROS  OFFSET  STORED
-encoder.layers.11.at…n.self.query.weight  int8     [768,3072]  2.4 MB   -4  3.969  -0.001235  12,345  0x1000  zero-copy
-a\u001b[2Jb                               float32  [12]          48 B                                      -  gzip, 20 B
-`)
-	r.Tensors[1].Stats = &statistics{NaN: 11, Infinite: 1}
-	golden(80, `
-NAME                DTYPE    SHAPE       MIN    MAX       MEAN   ZEROS  NAN  INF
-encoder.l…y.weight  int8     [768,3072]   -4  3.969  -0.001235  12,345    0    0
-a\u001b[2Jb         float32  [12]          -      -          -       0   11    1
-`)
 }

@@ -23,17 +23,6 @@ const (
 	fewerTensors  = "without these tensors"
 )
 
-// after returns the file arguments, protected by "--" if necessary.
-func (l commandLine) after() (files []string) {
-	for _, path := range l.files {
-		if strings.HasPrefix(path, "-") && path != standardInput {
-			path = "./" + path
-		}
-		files = append(files, path)
-	}
-	return files
-}
-
 // advise adds to an error a command line that works, or other advice.
 func (o *convertFlags) advise(ctx context.Context, c *cli.Tool, l commandLine, m *format.Model, err error) error {
 	whole := err
