@@ -12,10 +12,11 @@ import (
 	"time"
 
 	"github.com/weightmap/weightmap/examples/cli"
+	"github.com/weightmap/weightmap/examples/weightmap/internal/modelfile"
 	"github.com/weightmap/weightmap/format"
 )
 
-var benchCommand = &command{cli.Tool{
+var benchCommand = &modelfile.Command{Tool: cli.Tool{
 	Name: "weightmap bench", Args: "[-rounds N] [-key HEX] FILE",
 	About: "Measure how long opening, using and verifying a file take, relative to reading it.",
 	Details: "  read    reading the file from front to back, as a floor\n" +
@@ -25,42 +26,42 @@ var benchCommand = &command{cli.Tool{
 		"Times are medians of rounds that take turns, with the file in the page cache. Touching a\n" +
 		"compressed tensor decompresses it.\n",
 	Example: "weightmap bench -rounds 21 model.safetensors",
-}, bench}
+}, Run: bench}
 
 // bench measures one file.
 func bench(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) error {
 	f := c.Flags()
 	rounds := f.Int("rounds", 11, "measure `N` rounds")
-	given := accessFlags(c, f)
+	given := modelfile.AccessFlags(c, f)
 	if err := c.Parse(f, args, out); err != nil {
 		return err
 	}
 	if f.NArg() != 1 {
 		return c.Usagef("bench takes one FILE")
 	}
-	if kind := elsewhere(f.Arg(0)); kind != "" {
+	if kind := modelfile.Elsewhere(f.Arg(0)); kind != "" {
 		return c.Usagef("bench takes a file, not %s", kind)
 	}
 	if *rounds < 1 {
 		return c.Usagef("-rounds %d: at least 1", *rounds)
 	}
-	o, err := given.options(ctx)
+	o, err := given.Options(ctx)
 	if err != nil {
 		return err
 	}
 	o.Check = format.CheckDefault // verification is measured separately
 	b := &benchmark{path: f.Arg(0), o: o, buf: make([]byte, 1<<20)}
-	m, err := openModel(b.path, o) // report errors in the file first
+	m, err := modelfile.OpenModel(b.path, o) // report errors in the file first
 	if err != nil {
 		return err
 	}
-	head := headline(b.path, m)
+	head := modelfile.Headline(b.path, m)
 	m.Close()
 	progress := cli.NewProgress(errs, "measuring")
 	times, err := b.rounds(*rounds, progress)
 	progress.Finish()
 	if err != nil {
-		return hint(err, o.Key)
+		return modelfile.Hint(err, o.Key)
 	}
 	if _, err := fmt.Fprintf(out, "%s, medians of %s\n\n", cli.Printable(head), cli.Count(*rounds, "round")); err != nil {
 		return err

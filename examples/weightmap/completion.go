@@ -8,6 +8,9 @@ import (
 	"strings"
 
 	"github.com/weightmap/weightmap/examples/cli"
+	"github.com/weightmap/weightmap/examples/weightmap/internal/inspect"
+	"github.com/weightmap/weightmap/examples/weightmap/internal/modelfile"
+	"github.com/weightmap/weightmap/examples/weightmap/internal/write"
 	"github.com/weightmap/weightmap/format"
 )
 
@@ -20,14 +23,14 @@ var (
 	fishScript string
 )
 
-var completionCommand = &command{cli.Tool{
+var completionCommand = &modelfile.Command{Tool: cli.Tool{
 	Name: "weightmap completion", Args: "bash|zsh|fish",
 	About: "Print a script that completes commands, options, their values, files and tensors.",
 	Details: "  bash  source <(weightmap completion bash)    in ~/.bashrc\n" +
 		"  zsh   source <(weightmap completion zsh)     in ~/.zshrc, behind compinit\n" +
 		"  fish  weightmap completion fish | source     in ~/.config/fish/config.fish\n",
 	Example: "weightmap completion fish | source",
-}, completion}
+}, Run: completion}
 
 // completion prints the completion script of a shell, or the candidates that the script requests.
 func completion(ctx context.Context, c *cli.Tool, args []string, out, _ io.Writer) error {
@@ -76,12 +79,12 @@ func complete(ctx context.Context, words []string) (all []candidate, files bool)
 	if len(words) == 1 {
 		return commandNames(), false
 	}
-	i := slices.IndexFunc(commands, func(c *command) bool { return c.name() == words[0] })
+	i := slices.IndexFunc(commands, func(c *modelfile.Command) bool { return c.Word() == words[0] })
 	if i < 0 {
 		return nil, true
 	}
-	line := commands[i].Read(words[1:len(words)-1], func(t *cli.Tool) { _ = commands[i].run(ctx, t, []string{"-help"}, io.Discard, io.Discard) })
-	switch name := commands[i].name(); {
+	line := commands[i].Read(words[1:len(words)-1], func(t *cli.Tool) { _ = commands[i].Run(ctx, t, []string{"-help"}, io.Discard, io.Discard) })
+	switch name := commands[i].Word(); {
 	case line.Value != nil:
 		return valuesOf(name, line.Value)
 	case strings.HasPrefix(words[len(words)-1], "-") && !line.Ended:
@@ -101,7 +104,7 @@ func complete(ctx context.Context, words []string) (all []candidate, files bool)
 
 func commandNames() (all []candidate) {
 	for _, c := range commands {
-		all = append(all, candidate{c.name(), c.About})
+		all = append(all, candidate{c.Word(), c.About})
 	}
 	return all
 }
@@ -113,11 +116,11 @@ func valuesOf(command string, o *cli.Option) (all []candidate, files bool) {
 	case "to":
 		words = format.Names()
 	case "dtype":
-		words = strings.Split(choices(floatTypes), ", ")
+		words = strings.Split(write.Choices(write.FloatTypes), ", ")
 	case "quantize":
-		words = kinds
+		words = write.Kinds
 	case "compress":
-		words = compressions
+		words = write.Compressions
 	case "as":
 		words = []string{"csv", "npy", "raw", "text"}
 	case "type":
@@ -134,17 +137,17 @@ const mostCompleted = 16 << 20
 
 // tensorNames returns the tensors of a file, or nothing if it does not open, or is large to open.
 func tensorNames(ctx context.Context, path string) (all []candidate) {
-	if path == standardInput || isAddress(path) { // standard input belongs to the shell; an address is too slow
+	if path == modelfile.StandardInput || modelfile.IsAddress(path) { // standard input belongs to the shell; an address is too slow
 		return nil
 	}
 	o := &format.Options{Context: ctx, Check: format.CheckStructure, MaxMemory: mostCompleted}
-	opened, err := openModel(path, o)
+	opened, err := modelfile.OpenModel(path, o)
 	if err != nil {
 		return nil
 	}
 	defer opened.Close()
-	for name, v := range named(opened).Tensors() {
-		all = append(all, candidate{name, tensorType(v)})
+	for name, v := range modelfile.Named(opened).Tensors() {
+		all = append(all, candidate{name, inspect.TensorType(v)})
 	}
 	return all
 }

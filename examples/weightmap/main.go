@@ -66,22 +66,27 @@ import (
 	"strings"
 
 	"github.com/weightmap/weightmap/examples/cli"
+	"github.com/weightmap/weightmap/examples/weightmap/internal/compare"
+	"github.com/weightmap/weightmap/examples/weightmap/internal/inspect"
+	"github.com/weightmap/weightmap/examples/weightmap/internal/modelfile"
+	"github.com/weightmap/weightmap/examples/weightmap/internal/sign"
+	"github.com/weightmap/weightmap/examples/weightmap/internal/write"
 	"github.com/weightmap/weightmap/format"
 	_ "github.com/weightmap/weightmap/format/all"
 )
 
 func main() { cli.Main(run) }
 
-var commands = []*command{
-	{cli.Tool{
+var commands = []*modelfile.Command{
+	{Tool: cli.Tool{
 		Name: "weightmap inspect", Args: "[-json [-sha256] [-no-arrays] | -html] [-stats] [-digest] [-filter GLOB] [-o OUT] [-trust PUB.pem] [-key HEX] FILE...",
 		About: "Show metadata, tensors, quantization, graph and signature of files.",
 		Details: "FILE may be a directory with a model in it, a repository or snapshot of the Hugging Face cache, an\n" +
 			"http(s) address, hf://ORG/NAME[@REV][/FILE], or - for standard input. Set HF_TOKEN to read private\n" +
 			"repositories, and HF_HUB_OFFLINE=1 to use the cache only. Without -key, inspect shows the parts of an encrypted file that are not encrypted.\n",
 		Example: "weightmap inspect -json -sha256 model.mag",
-	}, inspect},
-	{cli.Tool{
+	}, Run: inspect.ShowFiles},
+	{Tool: cli.Tool{
 		Name: "weightmap verify", Args: "[-v | -json] [-signature IN.sig] [-trust PUB.pem] [-key HEX] FILE...",
 		About: "Check files: structure, checksums, digests, data and signatures.",
 		Details: "\"nothing covers\" lists the parts without a checksum, in which damage goes unnoticed.\n" +
@@ -93,8 +98,8 @@ var commands = []*command{
 			"signed.\n",
 		Example: "weightmap verify -trust pub.pem model.mle other.wia\n" +
 			"  weightmap verify -signature model/model.sig -trust pub.pem model",
-	}, verify},
-	{cli.Tool{
+	}, Run: sign.Verify},
+	{Tool: cli.Tool{
 		Name: "weightmap convert", Args: "[-to FORMAT] [-lossy] [-dtype D | -quantize Q] [more options] IN OUT",
 		About: "Write a model in another format.",
 		Details: "The format of OUT is that of its file name extension or of -to. As TSR, several tensors become a\n" +
@@ -103,31 +108,31 @@ var commands = []*command{
 			"OUT may be IN; IN may be - for standard input; OUT may be - for standard output, with -to.\n" +
 			"MOBI numbers its tensors; convert stores their names in the file, and converting back restores them.\n" +
 			"A GLOB or FROM that matches nothing is an error.\n",
-		More: kindHelp,
+		More: write.KindHelp,
 		Example: "weightmap convert -quantize int8 model.safetensors model.wia\n" +
 			"  weightmap convert -quantize int8 -lossy model.safetensors model.mobi\n" +
 			"  weightmap convert -dtype float32 model.mobi back.safetensors\n" +
 			"  weightmap convert -only 'encoder.*' -rename 'encoder.*=*' -verify model.gguf encoder.npz\n" +
 			"  weightmap convert -compress zstd -sign key.pem model.safetensors model.mle",
-	}, convertFile},
-	splitCommand,
-	mergeCommand,
-	diffCommand,
-	catCommand,
-	setCommand,
-	signCommand,
-	keygenCommand,
+	}, Run: write.ConvertModel},
+	write.SplitCommand,
+	write.MergeCommand,
+	compare.DiffCommand,
+	inspect.CatCommand,
+	write.SetCommand,
+	sign.SignCommand,
+	sign.KeygenCommand,
 	benchCommand,
 	versionCommand,
 }
 
 func init() { commands = append(commands, completionCommand, helpCommand) } // separate, since they list the commands
 
-var helpCommand = &command{cli.Tool{
+var helpCommand = &modelfile.Command{Tool: cli.Tool{
 	Name: "weightmap help", Args: "[COMMAND]",
 	About:   "Explain a command, or list all.",
 	Example: "weightmap help convert",
-}, help}
+}, Run: help}
 
 // help prints the help of a command or of the program.
 func help(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) error {
@@ -143,15 +148,15 @@ func help(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) 
 		if err != nil {
 			return err
 		}
-		return asked.run(ctx, &asked.Tool, []string{"-help"}, out, errs)
+		return asked.Run(ctx, &asked.Tool, []string{"-help"}, out, errs)
 	}
 	return c.Usagef("help takes one COMMAND")
 }
 
 // find returns the command called name.
-func find(c *cli.Tool, name string) (*command, error) {
+func find(c *cli.Tool, name string) (*modelfile.Command, error) {
 	for _, command := range commands {
-		if command.name() == name {
+		if command.Word() == name {
 			return command, nil
 		}
 	}
@@ -173,36 +178,36 @@ var otherNames = map[string]string{
 func misplaced(args []string) string {
 	known := func(name string) bool {
 		_, err := find(program(), name)
-		return err == nil && !exists(name)
+		return err == nil && !modelfile.Exists(name)
 	}
 	first := args[0]
 	switch {
 	case first == "-v" || first == "-V":
-		return tryWords([]string{"version"})
+		return modelfile.TryWords([]string{"version"})
 	case otherNames[first] != "":
-		return tryWords(append(strings.Fields(otherNames[first]), args[1:]...))
+		return modelfile.TryWords(append(strings.Fields(otherNames[first]), args[1:]...))
 	}
 	for i, arg := range args[1:] {
 		if known(arg) {
-			return tryWords(slices.Concat([]string{arg}, args[:i+1], args[i+2:]))
+			return modelfile.TryWords(slices.Concat([]string{arg}, args[:i+1], args[i+2:]))
 		}
 	}
 	if strings.HasPrefix(first, "-") {
-		if slices.ContainsFunc(args[1:], exists) {
-			return tryWords(append([]string{"inspect"}, args...))
+		if slices.ContainsFunc(args[1:], modelfile.Exists) {
+			return modelfile.TryWords(append([]string{"inspect"}, args...))
 		}
 		return ""
 	}
 	near := cli.Nearest(first, allCommands())
 	if len(near) > 0 {
-		return tryWords(append([]string{near[0]}, args[1:]...))
+		return modelfile.TryWords(append([]string{near[0]}, args[1:]...))
 	}
 	return ""
 }
 
 func allCommands() (names []string) {
 	for _, c := range commands {
-		names = append(names, c.name())
+		names = append(names, c.Word())
 	}
 	return names
 }
@@ -215,8 +220,8 @@ func program() *cli.Tool {
 		Example: "weightmap inspect model.mag",
 	}
 	for _, c := range commands {
-		names = append(names, c.name())
-		t.Details += fmt.Sprintf("  %-10s %s\n", c.name(), c.About)
+		names = append(names, c.Word())
+		t.Details += fmt.Sprintf("  %-10s %s\n", c.Word(), c.About)
 	}
 	t.Name, t.Args = "weightmap", strings.Join(names, "|")+" [arguments]"
 	t.Details += "\n\"weightmap help COMMAND\" explains a command. \"weightmap FILE\" inspects a file.\n" +
@@ -242,8 +247,8 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 		return t.Status(cli.Advised(err, misplaced(args)), errs)
 	}
 	c, err := find(t, name)
-	if err != nil && (exists(name) || namesModel(name)) {
-		if len(args) == 2 && !exists(args[1]) {
+	if err != nil && (modelfile.Exists(name) || namesModel(name)) {
+		if len(args) == 2 && !modelfile.Exists(args[1]) {
 			_, commandErr := find(t, args[1])
 			if commandErr == nil {
 				return t.Status(cli.Advised(t.Usagef("files follow the command: %s", name), misplaced(args)), errs)
@@ -257,10 +262,10 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 		return t.Status(cli.Advised(err, misplaced(args)), errs)
 	}
 	args = args[1:]
-	return c.Status(c.run(ctx, &c.Tool, args, out, errs), errs)
+	return c.Status(c.Run(ctx, &c.Tool, args, out, errs), errs)
 }
 
 // namesModel reports whether an argument is the name of a model rather than a command.
 func namesModel(arg string) bool {
-	return formatOf(arg) != "" || strings.ContainsAny(arg, "/\\")
+	return modelfile.FormatOf(arg) != "" || strings.ContainsAny(arg, "/\\")
 }

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weightmap/weightmap/examples/weightmap/internal/modelfile"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/expect"
 )
@@ -89,14 +90,14 @@ func TestForeignDirectory(t *testing.T) {
 // input makes content what comes through standard input, from a file or a pipe.
 func input(t *testing.T, content []byte, pipe bool) {
 	t.Helper()
-	old := stdin
-	t.Cleanup(func() { stdin = old })
+	old := modelfile.Stdin
+	t.Cleanup(func() { modelfile.Stdin = old })
 	path := filepath.Join(t.TempDir(), "input")
 	expect.OK(t, os.WriteFile(path, content, 0o666))
 	f, err := os.Open(path)
 	expect.OK(t, err)
 	t.Cleanup(func() { f.Close() })
-	stdin = f
+	modelfile.Stdin = f
 	if !pipe {
 		return
 	}
@@ -109,7 +110,7 @@ func input(t *testing.T, content []byte, pipe bool) {
 		_, _ = w.Write(content)
 		w.Close()
 	}()
-	stdin = r
+	modelfile.Stdin = r
 }
 
 // TestStandardInput: - is what comes through standard input, redirected or piped.

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/examples/weightmap/internal/inspect"
+	"github.com/weightmap/weightmap/examples/weightmap/internal/write"
 	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
@@ -69,7 +71,7 @@ func TestShell(t *testing.T) {
 		{"a file like an option, not said", "cp m.mag ./-x; weightmap verify -x", 2, "=weightmap: unknown option -x; for the file -x, write ./-x\nusage: weightmap verify [-v | -json] [-signature IN.sig] [-trust PUB.pem] [-key HEX] FILE...\n"},
 		{"help", "weightmap help 2>&- | head -n 1", 0, "=usage: weightmap " + strings.Join(names(), "|") + " [arguments]\n"},
 		{"help of a command", "weightmap help cat | head -n 1; weightmap cat --help | head -n 1", 0,
-			"=usage: " + catCommand.Name + " " + catCommand.Args + "\nusage: " + catCommand.Name + " " + catCommand.Args + "\n"},
+			"=usage: " + inspect.CatCommand.Name + " " + inspect.CatCommand.Args + "\nusage: " + inspect.CatCommand.Name + " " + inspect.CatCommand.Args + "\n"},
 		{"a directory", "weightmap convert -lossy m.safetensors out.tsr/ && ls out.tsr", 0, "=out.tsr/: written (tsr, 148 bytes)\nlabels.tsr\nw.tsr\n"},
 		{"a directory of another format", "weightmap convert m.safetensors out.mag/; ls", 0, "=weightmap: out.mag/ is a directory, but a mag model is a file\nusage: " + usage("convert") + "\nm.mag\nm.safetensors\n"},
 		{"a directory that is missing", "weightmap convert m.safetensors no/such/m.mag", 1, "=weightmap: no/such: no such directory\n"},
@@ -96,7 +98,7 @@ func TestShell(t *testing.T) {
 // names lists the commands.
 func names() (all []string) {
 	for _, c := range commands {
-		all = append(all, c.name())
+		all = append(all, c.Word())
 	}
 	return all
 }
@@ -104,7 +106,7 @@ func names() (all []string) {
 // usage is how a command is called.
 func usage(name string) string {
 	for _, c := range commands {
-		if c.name() == name {
+		if c.Word() == name {
 			return c.Name + " " + c.Args
 		}
 	}
@@ -137,13 +139,13 @@ func TestSuggestions(t *testing.T) {
 	for _, tt := range []struct{ line, want, makes string }{
 		{"convert -quantize int8 model.safetensors o.mobi", "convert -lossy -quantize int8 model.safetensors o.mobi", "try"},
 		{"convert model.safetensors o.mag", "", "try"},
-		{"convert -lossy -quantize int8 model.safetensors o.mle", "convert -skip bn1.num_batches_tracked -lossy -quantize int8 model.safetensors o.mle", fewerTensors},
+		{"convert -lossy -quantize int8 model.safetensors o.mle", "convert -skip bn1.num_batches_tracked -lossy -quantize int8 model.safetensors o.mle", write.FewerTensors},
 		{"convert -quantize int8 model.safetensors o.gguf", "convert -quantize q8_0 model.safetensors o.gguf", "try"},
 		{"convert -quantize q8_0 model.safetensors o.wia", "convert -quantize int8 model.safetensors o.wia", "try"},
-		{"convert -quantize int16 model.safetensors o.tsr", "convert -quantize int16 model.safetensors o.wia", anotherFormat},
-		{"convert -o o.tsr model.safetensors -quantize=int8", "convert -o o.wia -quantize=int8 model.safetensors", anotherFormat},
+		{"convert -quantize int16 model.safetensors o.tsr", "convert -quantize int16 model.safetensors o.wia", write.ViaOtherFormat},
+		{"convert -o o.tsr model.safetensors -quantize=int8", "convert -o o.wia -quantize=int8 model.safetensors", write.ViaOtherFormat},
 		{"convert model.safetensors out", "convert -to safetensors model.safetensors out", "try"},
-		{"convert large.safetensors o.tsr", "", fewerTensors},
+		{"convert large.safetensors o.tsr", "", write.FewerTensors},
 		{"convert -dtype float16 large.safetensors o.wia", "convert -lossy -dtype float16 large.safetensors o.wia", "try"},
 		{"convert -quantize int8 nan.safetensors o.wia", "convert -quantize-except b -quantize-except a -quantize int8 nan.safetensors o.wia", "try"},
 		{"convert -skip a net.wia o.onnx", "convert -lossy -skip a net.wia o.onnx", "try"},

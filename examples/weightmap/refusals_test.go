@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/examples/weightmap/internal/write"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
@@ -138,7 +139,7 @@ func TestRefusals(t *testing.T) {
 		}
 		out, errs := tool(t, tt.status, args...)
 		first, advice, _ := strings.Cut(errs, "\n")
-		if !strings.Contains(errs, tt.want) || first == "" || advice != "" && !strings.HasPrefix(advice, "try: weightmap ") && !strings.HasPrefix(advice, "usage: weightmap ") && !strings.HasPrefix(advice, anotherFormat+": weightmap convert ") || out != "" {
+		if !strings.Contains(errs, tt.want) || first == "" || advice != "" && !strings.HasPrefix(advice, "try: weightmap ") && !strings.HasPrefix(advice, "usage: weightmap ") && !strings.HasPrefix(advice, write.ViaOtherFormat+": weightmap convert ") || out != "" {
 			t.Errorf("%s: %q, %q, want %q", tt.line, out, errs, tt.want)
 		}
 		if diff := cmp.Diff(before, listing(t, ".")); diff != "" {

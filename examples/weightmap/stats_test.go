@@ -6,6 +6,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/weightmap/weightmap/examples/weightmap/internal/modelfile"
 	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
@@ -38,8 +39,8 @@ func TestStats(t *testing.T) {
 		{"quantized", tensor.Info{DType: tensor.Int8, Shape: tensor.Shape{3}, Quant: &tensor.Quantization{Scales: []float32{0.5}, ZeroPoints: []int32{2}, Axis: tensor.PerTensor}},
 			[]byte{2, 4, 0xfe}, numbers(-2.0, 1.0, -1.0/3, 1, 0, 0)},
 		{"bool", tensor.Info{DType: tensor.Bool, Shape: tensor.Shape{4}}, []byte{1, 0, 1, 1}, numbers(0.0, 1.0, 0.75, 1, 0, 0)},
-		{"several pieces", tensor.Info{DType: tensor.Uint8, Shape: tensor.Shape{3, pieceElems}}, bytes.Repeat([]byte{1, 3}, 3*pieceElems/2), numbers(1.0, 3.0, 2.0, 0, 0, 0)},
-		{"several pieces of rows", tensor.Info{DType: tensor.Uint8, Shape: tensor.Shape{2, pieceElems + 1, 2}}, bytes.Repeat([]byte{1, 3}, 2*pieceElems+2), numbers(1.0, 3.0, 2.0, 0, 0, 0)},
+		{"several pieces", tensor.Info{DType: tensor.Uint8, Shape: tensor.Shape{3, modelfile.PieceElems}}, bytes.Repeat([]byte{1, 3}, 3*modelfile.PieceElems/2), numbers(1.0, 3.0, 2.0, 0, 0, 0)},
+		{"several pieces of rows", tensor.Info{DType: tensor.Uint8, Shape: tensor.Shape{2, modelfile.PieceElems + 1, 2}}, bytes.Repeat([]byte{1, 3}, 2*modelfile.PieceElems+2), numbers(1.0, 3.0, 2.0, 0, 0, 0)},
 		{"complex", tensor.Info{DType: tensor.Complex64, Shape: tensor.Shape{1}}, make([]byte, 8), nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -9,17 +9,18 @@ import (
 	"strings"
 
 	"github.com/weightmap/weightmap/examples/cli"
+	"github.com/weightmap/weightmap/examples/weightmap/internal/modelfile"
 	"github.com/weightmap/weightmap/format"
 )
 
 // release is the version that CHANGELOG describes.
 const release = "0.1.0"
 
-var versionCommand = &command{cli.Tool{
+var versionCommand = &modelfile.Command{Tool: cli.Tool{
 	Name:    "weightmap version",
 	About:   "Say which version this is and which formats it knows.",
 	Example: "weightmap version",
-}, version}
+}, Run: version}
 
 // version prints the version and how the program was built.
 func version(_ context.Context, c *cli.Tool, args []string, out, _ io.Writer) error {
