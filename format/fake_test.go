@@ -69,9 +69,10 @@ func (f *fake) parse(src driver.Source, s driver.Space, x *driver.Index) (*drive
 	if err != nil {
 		return nil, err
 	}
-	c := wire.NewCursor("", b, 0) // the format's name is filled in by the engine
-	if string(c.Bytes("magic", uint64(len(f.magic)))) != f.magic {
-		return nil, c.Failf("magic", 0, ErrMagic, "% x", b[:min(len(b), 4)])
+	c := wire.NewRecord("", b, 0) // the format's name is filled in by the engine
+	c.Text("magic", f.magic, ErrMagic)
+	if c.Err() != nil {
+		return nil, c.Err()
 	}
 	x.Version = "1"
 	var list []driver.Tensor

@@ -2,6 +2,7 @@ package mobi
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"math"
 	"unicode/utf8"
@@ -38,7 +39,7 @@ func (p *parser) reserve(field string, n int) {
 func readHeaderFields(r *wire.Record) (h Header, reserved uint16) {
 	h.Magic = r.U32("magic")
 	if h.Magic != magicNumber && h.Magic != magicASCII {
-		r.Bad(format.ErrMagic, "%08x", h.Magic)
+		r.Bad(format.ErrMagic, "% x instead of %q", binary.LittleEndian.AppendUint32(nil, h.Magic), "IBOM")
 	}
 	h.Version = r.U16("version")
 	if h.Version != version {

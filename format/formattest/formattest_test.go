@@ -60,7 +60,7 @@ func toyConfig(bug string) Config {
 
 // toyStructure returns the ranges of the header, the records and the end mark.
 func toyStructure(file []byte) []Range {
-	c := wire.NewCursor("toy", file[4:], 4)
+	c := wire.NewRecord("toy", file[4:], 4)
 	return []Range{{0, toyHeader + int(c.U32("size"))}, {len(file) - 4, len(file)}}
 }
 

@@ -107,14 +107,14 @@ func (y toy) Parse(src driver.Source, x *driver.Index, o *driver.ParseOptions) (
 	if err != nil {
 		return nil, err
 	}
-	c := wire.NewCursor("toy", head, 0)
+	c := wire.NewRecord("toy", head, 0)
 	if string(c.Bytes("magic", 4)) != toyMagic {
-		return nil, c.Failf("magic", 0, tensor.ErrMagic, "not TOY1")
+		return nil, refuse(&c, "magic", 0, tensor.ErrMagic, "not TOY1")
 	}
 	size, sum, tensors, entries := c.U32("size"), c.U32("checksum"), c.U32("tensors"), c.U32("entries")
 	for range 12 {
 		if c.U8("reserved") != 0 {
-			c.Failf("reserved", c.Offset()-1, tensor.ErrCorrupt, "not 0")
+			c.Bad(tensor.ErrCorrupt, "not 0")
 		}
 	}
 	if c.Err() != nil {
@@ -130,10 +130,10 @@ func (y toy) Parse(src driver.Source, x *driver.Index, o *driver.ParseOptions) (
 	if o.CheckSums && !y.has("no checksum") && crc32.ChecksumIEEE(rec) != sum {
 		return nil, wire.Errorf("toy", "checksum", 8, tensor.ErrChecksum, "records")
 	}
-	c = wire.NewCursor("toy", rec, toyHeader)
+	c = wire.NewRecord("toy", rec, toyHeader)
 	if !y.has("trusts counts") {
-		c.Count("tensors", uint64(tensors), 16)
-		c.Count("entries", uint64(entries), 4)
+		c.Fits("tensors", uint64(tensors), 16)
+		c.Fits("entries", uint64(entries), 4)
 	}
 	if c.Err() != nil {
 		return nil, c.Err()
@@ -145,7 +145,7 @@ func (y toy) Parse(src driver.Source, x *driver.Index, o *driver.ParseOptions) (
 }
 
 // parse reads the records.
-func (f *toyFile) parse(c *wire.Cursor, tensors, entries int) error {
+func (f *toyFile) parse(c *wire.Record, tensors, entries int) error {
 	f.x.Grow(tensors, int(c.Left()), int(c.Left()/8))
 	f.sums = make([]uint32, 0, tensors)
 	end, err := c.Offset()+c.Left(), error(nil)
@@ -161,7 +161,7 @@ func (f *toyFile) parse(c *wire.Cursor, tensors, entries int) error {
 		f.meta = append(f.meta, schema.Entry{Key: key, Value: value})
 	}
 	if c.Err() == nil && c.Left() > 0 {
-		c.Failf("size", c.Offset(), tensor.ErrCorrupt, "bytes left over")
+		refuse(c, "size", c.Offset(), tensor.ErrCorrupt, "bytes left over")
 	}
 	if c.Err() != nil {
 		return c.Err()
@@ -174,6 +174,12 @@ func (f *toyFile) parse(c *wire.Cursor, tensors, entries int) error {
 		f.sums = append(f.sums, 0)
 	}
 	return f.checkEnd(end)
+}
+
+// refuse records the error of a field at an offset and returns the first one.
+func refuse(r *wire.Record, field string, at int64, sentinel error, text string, args ...any) error {
+	r.Fail(field, at, fmt.Errorf("%w: %s", sentinel, fmt.Sprintf(text, args...)))
+	return r.Err()
 }
 
 // checkEnd checks the mark after the data.
@@ -192,12 +198,13 @@ func (f *toyFile) checkEnd(end int64) error {
 }
 
 // record parses a tensor's record. end is the end of the previous tensor's data.
-func (f *toyFile) record(c *wire.Cursor, end int64) (int64, error) {
+func (f *toyFile) record(c *wire.Record, end int64) (int64, error) {
+	c.Begin()
 	at := c.Offset()
 	t := driver.Tensor{Name: c.Bytes("name", uint64(c.U16("name length")))}
 	t.DType = tensor.DType(c.U8("dtype"))
 	rank := c.U8("rank")
-	c.Count("rank", uint64(rank), 8)
+	c.Fits("rank", uint64(rank), 8)
 	if c.Err() != nil {
 		return 0, c.Err()
 	}
@@ -212,10 +219,12 @@ func (f *toyFile) record(c *wire.Cursor, end int64) (int64, error) {
 	f.sums = append(f.sums, c.U32("sum"))
 	size, err := t.Shape.ByteSize(t.DType)
 	if err != nil || c.Err() != nil {
-		return 0, c.Fail("record", at, err)
+		c.Fail("record", at, err)
+		return 0, c.Err()
 	}
 	if err := f.checkName(t.Name); err != nil {
-		return 0, c.Fail("name", at, err)
+		c.Fail("name", at, err)
+		return 0, c.Err()
 	}
 	t.Size = size
 	t.Loaded = f.toy.has("copies") || f.toy.has("streams zeros")
@@ -227,7 +236,7 @@ func (f *toyFile) record(c *wire.Cursor, end int64) (int64, error) {
 			f.sums = f.sums[:len(f.sums)-1]
 			return t.Offset + size, nil
 		}
-		return 0, c.Failf("name", at, tensor.ErrCorrupt, "twice")
+		return 0, refuse(c, "name", at, tensor.ErrCorrupt, "twice")
 	}
 	return t.Offset + size, nil
 }
@@ -240,15 +249,15 @@ func (f *toyFile) checkName(name []byte) error {
 }
 
 // checkPlace checks the offset of a tensor.
-func (f *toyFile) checkPlace(c *wire.Cursor, t *driver.Tensor, at, end int64) error {
+func (f *toyFile) checkPlace(c *wire.Record, t *driver.Tensor, at, end int64) error {
 	next := (end + 63) &^ 63
 	switch {
 	case t.Offset < 0 || t.Offset > f.src.Size() || t.Size > f.src.Size()-t.Offset:
-		return c.Failf("offset", at, tensor.ErrTruncated, "data at %d", t.Offset)
+		return refuse(c, "offset", at, tensor.ErrTruncated, "data at %d", t.Offset)
 	case t.Offset < next && !f.toy.has("misaligns") && !f.toy.has("accepts overlap"):
-		return c.Failf("offset", at, tensor.ErrCorrupt, "data at %d, before %d", t.Offset, next)
+		return refuse(c, "offset", at, tensor.ErrCorrupt, "data at %d, before %d", t.Offset, next)
 	case t.Offset > next:
-		return c.Failf("offset", at, tensor.ErrCorrupt, "data at %d, after %d", t.Offset, next)
+		return refuse(c, "offset", at, tensor.ErrCorrupt, "data at %d, after %d", t.Offset, next)
 	}
 	return nil
 }

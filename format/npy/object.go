@@ -53,8 +53,8 @@ func (o *objects) Tensor(t *driver.Tensor, p zip.Place) (taken bool, err error) 
 
 // parseObjects parses the pickle behind a header of length bytes.
 func (f *parsed) parseObjects(src driver.Source, h *driver.Head, length int64, o *driver.ParseOptions) (*driver.Parsed, error) {
-	c := wire.HeadCursor("", h, src.Size())
-	c.Bytes("header", uint64(length))
+	c := wire.HeadRecord("", h, src.Size())
+	c.Skip("header", uint64(length))
 	m := pickle.New(c, 0, -1, o.Memory)
 	defer m.Release()
 	to := &objects{f: f, entry: zip.Entry{File: &zip.File{Src: src, Plain: true}, Stored: src.Size(), Size: src.Size()}}

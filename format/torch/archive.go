@@ -287,7 +287,7 @@ func (r *reading) readPickle(name string, p *zip.Member, prefix string) error {
 	r.held = p.Entry
 	r.holder = -1
 	r.nested = nil
-	m := pickle.New(wire.NewCursor("", b, p.At), p.At, min(p.Size, 16*p.Stored), r.o.Memory)
+	m := pickle.New(wire.NewRecord("", b, p.At), p.At, min(p.Size, 16*p.Stored), r.o.Memory)
 	defer m.Release()
 	object := m.Run()
 	if err := m.Err(); err != nil {

@@ -48,7 +48,7 @@ func (r *reading) parseLegacy() error {
 	h := driver.ReadHead(r.file.Src, r.o)
 	h.Expect(64 << 10)
 	size := r.file.Src.Size()
-	m := pickle.New(wire.HeadCursor("", h, size), 0, -1, r.o.Memory)
+	m := pickle.New(wire.HeadRecord("", h, size), 0, -1, r.o.Memory)
 	defer m.Release()
 	l, err := runLegacy(m)
 	if err == nil {

@@ -19,7 +19,7 @@ func (r *reading) parsePlain() error {
 	size := r.file.Src.Size()
 	r.held = zip.Entry{File: r.file, Stored: size, Size: size}
 	h := driver.ReadHead(r.file.Src, r.o)
-	m := pickle.New(wire.HeadCursor("", h, size), 0, -1, r.o.Memory)
+	m := pickle.New(wire.HeadRecord("", h, size), 0, -1, r.o.Memory)
 	defer m.Release()
 	err := r.readPlain(m)
 	closed := h.Close(m.Offset())

@@ -159,7 +159,7 @@ func (r *reading) nestedStorage(m *pickle.Machine, ref pickle.Ref) (pickle.Stora
 		return pickle.Storage{}, m.Errorf(ref, format.ErrUnsupported, "a storage in the pickle begins with % x, not with the number of torch.save's older container", b[:min(len(b), 8)])
 	}
 	// Errors inside have offsets from the beginning of the bytes, as these may be a text.
-	inner := pickle.New(wire.NewCursor("", b, 0), 0, int64(len(b)), r.o.Memory)
+	inner := pickle.New(wire.NewRecord("", b, 0), 0, int64(len(b)), r.o.Memory)
 	defer inner.Release()
 	l, err := runLegacy(inner)
 	if err != nil {

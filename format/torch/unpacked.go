@@ -118,7 +118,7 @@ func (r *reading) readFile(name, stores, prefix string) error {
 	r.folder.stores = stores
 	r.keys = make(map[string]int)
 	h := driver.ReadHead(src, r.o)
-	m := pickle.New(wire.HeadCursor("", h, size), 0, size, r.o.Memory)
+	m := pickle.New(wire.HeadRecord("", h, size), 0, size, r.o.Memory)
 	defer m.Release()
 	err = r.runFile(m, name, prefix)
 	closed := h.Close(size)

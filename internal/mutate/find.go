@@ -81,7 +81,10 @@ func findAll(all, chosen []target) (checks []*check, err error) {
 		}
 	}
 	// Functions of the standard library, and of readers that store their first error.
-	r := refusals{"Errorf": true, "Error": true, "New": true, "Fail": true, "Failf": true}
+	r := refusals{
+		"Errorf": true, "Error": true, "New": true, "Fail": true, "FailField": true, "Stop": true,
+		"Bad": true, "BadField": true, "BadItem": true, "BadRecord": true, "bad": true,
+	}
 	for before := -1; before != len(r); {
 		before = len(r)
 		for _, files := range sources {

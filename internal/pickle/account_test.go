@@ -22,7 +22,7 @@ func get(module, name string) string { return "c" + module + "\n" + name + "\n" 
 // machine returns a machine for a pickle, and its account.
 func machine(code string, most int64) (*Machine, *driver.Memory) {
 	memory := driver.NewMemory(most)
-	return New(wire.NewCursor("", []byte(code), 0), 0, int64(len(code)), memory), memory
+	return New(wire.NewRecord("", []byte(code), 0), 0, int64(len(code)), memory), memory
 }
 
 // heap returns the bytes of live objects.

@@ -94,7 +94,7 @@ func (g *Global) Full() string { return g.Module + "." + g.Name }
 
 // Machine runs pickles. The first error sticks; after it, all values are None.
 type Machine struct {
-	c    wire.Cursor
+	c    wire.Record
 	base int64 // file offset of position 0
 	at   int64 // offset of the current opcode
 
@@ -120,8 +120,8 @@ type Machine struct {
 }
 
 // New returns a machine for the pickles at c, which have stored bytes in the file, or -1 if that is not known in advance.
-// Position 0 of the cursor's buffer is at offset base of the file.
-func New(c wire.Cursor, base, stored int64, account *driver.Memory) *Machine {
+// Position 0 of the record's buffer is at offset base of the file.
+func New(c wire.Record, base, stored int64, account *driver.Memory) *Machine {
 	m := &Machine{c: c, base: base, stored: stored, account: account, byName: make(map[string]Ref)}
 	m.values = append(m.values, value{kind: NoneKind}, value{kind: BoolKind}, value{kind: BoolKind, a: 1}, value{kind: TupleKind})
 	m.items = append(m.items, 0) // no chunk is at 0
@@ -147,7 +147,9 @@ func (m *Machine) ok() bool { return m.c.Err() == nil }
 
 // failf records an error in the current opcode.
 func (m *Machine) failf(sentinel error, text string, args ...any) {
-	m.c.Failf("pickle", m.at, sentinel, text, args...)
+	if m.ok() { // else a long text is not formatted for nothing
+		m.c.Stop(wire.Errorf("", "pickle", m.at, sentinel, text, args...))
+	}
 }
 
 // charge reserves n bytes before they are allocated and reports whether the limit permits it. It reserves an eighth more

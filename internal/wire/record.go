@@ -1,3 +1,5 @@
+// Package wire reads and writes the little-endian fields of files: a Record reads records of a fixed layout field by
+// field, a Buffer is what they are appended to, and a Window reads the parts of a file that are structure.
 package wire
 
 import (
@@ -412,4 +414,12 @@ func (r *Record) Fields() []Field {
 	}
 	slices.Reverse(list)
 	return list
+}
+
+// CheckSize returns ErrLimit for a size that this platform cannot address.
+func CheckSize(n int64) error {
+	if !memory.Addressable(n) {
+		return fmt.Errorf("%w: %d bytes are more than this platform can address", tensor.ErrLimit, n)
+	}
+	return nil
 }
