@@ -261,6 +261,7 @@ func TestNamesPeopleType(t *testing.T) {
 		{"-V", 2, "", "try: weightmap version\n", ""},
 		{"inspect plain.safetensor", 1, "", "no such file or directory; did you mean plain.safetensors?\n", ""},
 		{"inspect *.nothing", 1, "", "*.nothing: no file matches the pattern\n", ""},
+		{"inspect -filter plain.safetensors", 2, "", "inspect needs a FILE: plain.safetensors is the value of -filter\nusage: ", ""},
 		{"inspect org/name", 1, "", "hf://org/name opens it from the Hugging Face Hub\n", ""},
 		{"cat plain.safetensors", 0, "fc.bias\nfc.weight\n", "", ""},
 		{"cat w plain.safetensors", 1, "", "try: weightmap cat plain.safetensors w\n", ""},

@@ -36,7 +36,7 @@ func ShowFiles(ctx context.Context, c *cli.Tool, args []string, out, errs io.Wri
 		return err
 	}
 	if f.NArg() == 0 {
-		return c.Usagef("inspect needs at least one FILE")
+		return modelfile.NoFile(c, f, args)
 	}
 	if o.sums && !o.json {
 		return c.Usagef("-sha256 needs -json")

@@ -64,7 +64,7 @@ func (p *Lines) Line(text string, args ...any) {
 	fmt.Fprintln(p.Out, cli.Cut(cli.Printable(fmt.Sprintf(text, args...)), p.Width))
 }
 
-// Line describes a signature.
+// line describes a signature.
 func (s *signatureReport) line() string {
 	who, when := "a key the file does not name", ""
 	if s.Fingerprint != nil {

@@ -38,6 +38,18 @@ func Split(f *flag.FlagSet, args []string) (l CommandLine) {
 	return l
 }
 
+// NoFile returns the error for arguments without a FILE. If an option has taken a file for its value,
+// it says so.
+func NoFile(c *cli.Tool, f *flag.FlagSet, args []string) error {
+	_, name, _ := strings.Cut(c.Name, " ")
+	for _, option := range Split(f, args).Options {
+		if len(option) == 2 && Exists(option[1]) {
+			return c.Usagef("%s needs a FILE: %s is the value of %s", name, option[1], option[0])
+		}
+	}
+	return c.Usagef("%s needs at least one FILE", name)
+}
+
 // OptionName returns the name of an option.
 func OptionName(option []string) string {
 	name, _, _ := strings.Cut(strings.TrimLeft(option[0], "-"), "=")

@@ -31,6 +31,7 @@ var Stdin = os.Stdin
 
 // Access holds the options for reading a file, which all commands share.
 type Access struct {
+	tool   *cli.Tool
 	Key    *cli.KeyOption
 	trust  *cli.KeyOption // nil if the command lacks the option
 	memory *cli.ByteSize
@@ -40,7 +41,7 @@ type Access struct {
 
 // AccessFlags adds -key, -max-memory and -root.
 func AccessFlags(c *cli.Tool, f *flag.FlagSet) *Access {
-	a := &Access{Key: c.KeyFlag(f), memory: c.MemoryFlag(f)}
+	a := &Access{tool: c, Key: c.KeyFlag(f), memory: c.MemoryFlag(f)}
 	f.StringVar(&a.root, "root", "", "follow links in the model's files if they stay below `DIR`")
 	return a
 }

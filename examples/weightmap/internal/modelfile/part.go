@@ -30,7 +30,7 @@ type opened struct {
 func (a *Access) Open(name string, o *format.Options) (*opened, error) {
 	m, err := OpenModel(name, o)
 	if err != nil {
-		return nil, adviseChoice(err)
+		return nil, a.adviseChoice(err)
 	}
 	alone := &opened{Model: m, Path: name, Is: DescribePart(m)}
 	if alone.Is == nil || a.Part {
@@ -45,12 +45,16 @@ func (a *Access) Open(name string, o *format.Options) (*opened, error) {
 }
 
 // adviseChoice adds to the error of a directory or repository the command that opens one of its models.
-func adviseChoice(err error) error {
+func (a *Access) adviseChoice(err error) error {
 	name := Choice(err)
 	if name == "" {
 		return err
 	}
-	return cli.Advised(err, TryWords([]string{"inspect", name}))
+	command := "inspect"
+	if strings.HasSuffix(a.tool.Name, " verify") {
+		command = "verify"
+	}
+	return cli.Advised(err, TryWords([]string{command, name}))
 }
 
 // Choice returns the path of one of several models in a directory that could not be opened for

@@ -28,7 +28,7 @@ func Verify(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer
 		return err
 	}
 	if f.NArg() == 0 {
-		return c.Usagef("verify needs at least one FILE")
+		return modelfile.NoFile(c, f, args)
 	}
 	if v.json && (v.verbose || d.signature != "") {
 		return c.Usagef("-json includes what -v lists and does not go with -signature")
