@@ -78,50 +78,16 @@ import (
 func main() { cli.Main(run) }
 
 var commands = []*modelfile.Command{
-	{Tool: cli.Tool{
-		Name: "weightmap inspect", Args: "[-json [-sha256] [-no-arrays] | -html] [-stats] [-digest] [-filter GLOB] [-o OUT] [-trust PUB.pem] [-key HEX] FILE...",
-		About: "Show metadata, tensors, quantization, graph and signature of files.",
-		Details: "FILE may be a directory with a model in it, a repository or snapshot of the Hugging Face cache, an\n" +
-			"http(s) address, hf://ORG/NAME[@REV][/FILE], or - for standard input. Set HF_TOKEN to read private\n" +
-			"repositories, and HF_HUB_OFFLINE=1 to use the cache only. Without -key, inspect shows the parts of an encrypted file that are not encrypted.\n",
-		Example: "weightmap inspect -json -sha256 model.mag",
-	}, Run: inspect.ShowFiles},
-	{Tool: cli.Tool{
-		Name: "weightmap verify", Args: "[-v | -json] [-signature IN.sig] [-trust PUB.pem] [-key HEX] FILE...",
-		About: "Check files: structure, checksums, digests, data and signatures.",
-		Details: "\"nothing covers\" lists the parts without a checksum, in which damage goes unnoticed.\n" +
-			"Without -trust, a signature is checked with the key in the file, which proves nothing about the\n" +
-			"signer. With -trust, files that this key did not sign fail. FILE may be - for standard input.\n\n" +
-			"Blobs in the caches of the Hugging Face Hub and of Ollama are compared with the digests in their names.\n\n" +
-			"-signature checks a file or a directory against an OpenSSF Model Signing signature by the key or\n" +
-			"root certificate in -trust. It prints \"trusted\", or the file that differs, is missing or is not\n" +
-			"signed.\n",
-		Example: "weightmap verify -trust pub.pem model.mle other.wia\n" +
-			"  weightmap verify -signature model/model.sig -trust pub.pem model",
-	}, Run: sign.Verify},
-	{Tool: cli.Tool{
-		Name: "weightmap convert", Args: "[-to FORMAT] [-lossy] [-dtype D | -quantize Q] [more options] IN OUT",
-		About: "Write a model in another format.",
-		Details: "The format of OUT is that of its file name extension or of -to. As TSR, several tensors become a\n" +
-			"directory of files. Tensors are copied bit for bit. If the format cannot store everything, convert\n" +
-			"lists what would be lost and writes nothing; with -lossy it drops and lists it.\n" +
-			"OUT may be IN; IN may be - for standard input; OUT may be - for standard output, with -to.\n" +
-			"MOBI numbers its tensors; convert stores their names in the file, and converting back restores them.\n" +
-			"A GLOB or FROM that matches nothing is an error.\n",
-		More: write.KindHelp,
-		Example: "weightmap convert -quantize int8 model.safetensors model.wia\n" +
-			"  weightmap convert -quantize int8 -lossy model.safetensors model.mobi\n" +
-			"  weightmap convert -dtype float32 model.mobi back.safetensors\n" +
-			"  weightmap convert -only 'encoder.*' -rename 'encoder.*=*' -verify model.gguf encoder.npz\n" +
-			"  weightmap convert -compress zstd -sign key.pem model.safetensors model.mle",
-	}, Run: write.ConvertModel},
-	write.SplitCommand,
-	write.MergeCommand,
-	compare.DiffCommand,
-	inspect.CatCommand,
-	write.SetCommand,
-	sign.SignCommand,
-	sign.KeygenCommand,
+	inspect.Inspect,
+	sign.Verify,
+	write.Convert,
+	write.Split,
+	write.Merge,
+	compare.Diff,
+	inspect.Cat,
+	write.Set,
+	sign.Sign,
+	sign.Keygen,
 	benchCommand,
 	versionCommand,
 }

@@ -71,7 +71,7 @@ func TestShell(t *testing.T) {
 		{"a file like an option, not said", "cp m.mag ./-x; weightmap verify -x", 2, "=weightmap: unknown option -x; for the file -x, write ./-x\nusage: weightmap verify [-v | -json] [-signature IN.sig] [-trust PUB.pem] [-key HEX] FILE...\n"},
 		{"help", "weightmap help 2>&- | head -n 1", 0, "=usage: weightmap " + strings.Join(names(), "|") + " [arguments]\n"},
 		{"help of a command", "weightmap help cat | head -n 1; weightmap cat --help | head -n 1", 0,
-			"=usage: " + inspect.CatCommand.Name + " " + inspect.CatCommand.Args + "\nusage: " + inspect.CatCommand.Name + " " + inspect.CatCommand.Args + "\n"},
+			"=usage: " + inspect.Cat.Name + " " + inspect.Cat.Args + "\nusage: " + inspect.Cat.Name + " " + inspect.Cat.Args + "\n"},
 		{"a directory", "weightmap convert -lossy m.safetensors out.tsr/ && ls out.tsr", 0, "=out.tsr/: written (tsr, 148 bytes)\nlabels.tsr\nw.tsr\n"},
 		{"a directory of another format", "weightmap convert m.safetensors out.mag/; ls", 0, "=weightmap: out.mag/ is a directory, but a mag model is a file\nusage: " + usage("convert") + "\nm.mag\nm.safetensors\n"},
 		{"a directory that is missing", "weightmap convert m.safetensors no/such/m.mag", 1, "=weightmap: no/such: no such directory\n"},

@@ -18,7 +18,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-var DiffCommand = &modelfile.Command{Tool: cli.Tool{
+// Diff is the command diff.
+var Diff = &modelfile.Command{Tool: cli.Tool{
 	Name: "weightmap diff", Args: "[-json] [-tolerance T] [-digest] [-key HEX] A B",
 	About: "Compare two models of any formats: tensors, layers, metadata and graph.",
 	Details: "Tensors are equal if their names, shapes, dtypes, quantization and values are; NaN equals NaN, and\n" +

@@ -18,7 +18,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-var CatCommand = &modelfile.Command{Tool: cli.Tool{
+// Cat is the command cat.
+var Cat = &modelfile.Command{Tool: cli.Tool{
 	Name: "weightmap cat", Args: "[-slice R] [-as npy|raw|csv|text] [-o OUT] [-trust PUB.pem] [-key HEX] FILE [TENSOR]",
 	About: "Write a tensor, a slice of it, or the names of all tensors to standard output.",
 	Details: "A slice has a range for each axis: 0:2 takes two elements, : takes all, and 3 takes one and drops the\n" +

@@ -18,8 +18,18 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// ShowFiles prints the content of files as tables or as JSON. It continues after an error.
-func ShowFiles(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) error {
+// Inspect is the command inspect.
+var Inspect = &modelfile.Command{Tool: cli.Tool{
+	Name: "weightmap inspect", Args: "[-json [-sha256] [-no-arrays] | -html] [-stats] [-digest] [-filter GLOB] [-o OUT] [-trust PUB.pem] [-key HEX] FILE...",
+	About: "Show metadata, tensors, quantization, graph and signature of files.",
+	Details: "FILE may be a directory with a model in it, a repository or snapshot of the Hugging Face cache, an\n" +
+		"http(s) address, hf://ORG/NAME[@REV][/FILE], or - for standard input. Set HF_TOKEN to read private\n" +
+		"repositories, and HF_HUB_OFFLINE=1 to use the cache only. Without -key, inspect shows the parts of an encrypted file that are not encrypted.\n",
+	Example: "weightmap inspect -json -sha256 model.mag",
+}, Run: inspect}
+
+// inspect prints the content of files as tables or as JSON. It continues after an error.
+func inspect(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) error {
 	f := c.Flags()
 	o := &inspection{c: c, errs: errs}
 	f.BoolVar(&o.json, "json", false, "print a JSON object for each file, stable for scripts")

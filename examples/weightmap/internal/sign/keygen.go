@@ -20,7 +20,8 @@ import (
 	"github.com/weightmap/weightmap/examples/weightmap/internal/modelfile"
 )
 
-var KeygenCommand = &modelfile.Command{Tool: cli.Tool{
+// Keygen is the command keygen.
+var Keygen = &modelfile.Command{Tool: cli.Tool{
 	Name: "weightmap keygen", Args: "[-type ed25519|ecdsa|rsa] KEY.pem PUB.pem",
 	About: "Make a key pair for signing.",
 	Details: "MLE files are signed with Ed25519, WIA files with ECDSA on P-256 or RSA of 3072 bits, and models of any\n" +

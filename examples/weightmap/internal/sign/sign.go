@@ -18,7 +18,8 @@ import (
 	"github.com/weightmap/weightmap/wia"
 )
 
-var SignCommand = &modelfile.Command{Tool: cli.Tool{
+// Sign is the command sign.
+var Sign = &modelfile.Command{Tool: cli.Tool{
 	Name: "weightmap sign", Args: "-with KEY.pem [-signature OUT.sig] [-key HEX] IN [OUT]",
 	About: "Sign an MLE or WIA file, or with -signature any file or directory.",
 	Details: "IN is verified first, so that no damaged file is signed. Without OUT, the signed file replaces IN.\n" +

@@ -14,8 +14,23 @@ import (
 	"github.com/weightmap/weightmap/format"
 )
 
-// Verify verifies all files and continues after an error.
-func Verify(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) error {
+// Verify is the command verify.
+var Verify = &modelfile.Command{Tool: cli.Tool{
+	Name: "weightmap verify", Args: "[-v | -json] [-signature IN.sig] [-trust PUB.pem] [-key HEX] FILE...",
+	About: "Check files: structure, checksums, digests, data and signatures.",
+	Details: "\"nothing covers\" lists the parts without a checksum, in which damage goes unnoticed.\n" +
+		"Without -trust, a signature is checked with the key in the file, which proves nothing about the\n" +
+		"signer. With -trust, files that this key did not sign fail. FILE may be - for standard input.\n\n" +
+		"Blobs in the caches of the Hugging Face Hub and of Ollama are compared with the digests in their names.\n\n" +
+		"-signature checks a file or a directory against an OpenSSF Model Signing signature by the key or\n" +
+		"root certificate in -trust. It prints \"trusted\", or the file that differs, is missing or is not\n" +
+		"signed.\n",
+	Example: "weightmap verify -trust pub.pem model.mle other.wia\n" +
+		"  weightmap verify -signature model/model.sig -trust pub.pem model",
+}, Run: verify}
+
+// verify verifies all files and continues after an error.
+func verify(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) error {
 	f := c.Flags()
 	v := &verification{c: c}
 	f.BoolVar(&v.json, "json", false, "print a JSON object for each file, stable for scripts")

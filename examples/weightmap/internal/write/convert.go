@@ -174,8 +174,26 @@ func (o *convertFlags) readSecrets(ctx context.Context) (s *secrets, err error) 
 	return s, err
 }
 
-// ConvertModel converts a model to another format.
-func ConvertModel(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) error {
+// Convert is the command convert.
+var Convert = &modelfile.Command{Tool: cli.Tool{
+	Name: "weightmap convert", Args: "[-to FORMAT] [-lossy] [-dtype D | -quantize Q] [more options] IN OUT",
+	About: "Write a model in another format.",
+	Details: "The format of OUT is that of its file name extension or of -to. As TSR, several tensors become a\n" +
+		"directory of files. Tensors are copied bit for bit. If the format cannot store everything, convert\n" +
+		"lists what would be lost and writes nothing; with -lossy it drops and lists it.\n" +
+		"OUT may be IN; IN may be - for standard input; OUT may be - for standard output, with -to.\n" +
+		"MOBI numbers its tensors; convert stores their names in the file, and converting back restores them.\n" +
+		"A GLOB or FROM that matches nothing is an error.\n",
+	More: kindHelp,
+	Example: "weightmap convert -quantize int8 model.safetensors model.wia\n" +
+		"  weightmap convert -quantize int8 -lossy model.safetensors model.mobi\n" +
+		"  weightmap convert -dtype float32 model.mobi back.safetensors\n" +
+		"  weightmap convert -only 'encoder.*' -rename 'encoder.*=*' -verify model.gguf encoder.npz\n" +
+		"  weightmap convert -compress zstd -sign key.pem model.safetensors model.mle",
+}, Run: convertModel}
+
+// convertModel converts a model to another format.
+func convertModel(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) error {
 	return convertWith(ctx, c, &convertFlags{}, args, out, errs)
 }
 

@@ -71,8 +71,8 @@ func quantizing(to, kind string) (format.Format, error) {
 	return format.ByName(to)
 }
 
-// KindHelp returns a line for each kind with the formats that support it.
-func KindHelp() string {
+// kindHelp returns a line for each kind with the formats that support it.
+func kindHelp() string {
 	all := "\nFormats that each Q works with (onnx needs a graph for int8 and uint8):\n"
 	for _, kind := range Kinds {
 		var formats []string

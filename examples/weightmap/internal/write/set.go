@@ -17,7 +17,8 @@ import (
 	"github.com/weightmap/weightmap/format/schema"
 )
 
-var SetCommand = &modelfile.Command{Tool: cli.Tool{
+// Set is the command set.
+var Set = &modelfile.Command{Tool: cli.Tool{
 	Name: "weightmap set", Args: "[-delete KEY]... [-key HEX] IN OUT [KEY=VALUE]...",
 	About: "Change the metadata of a model.",
 	Details: "OUT has the format of IN, and may be IN. VALUE is JSON (7, 0.5, true, {\"a\":[1]}, \"text\") or\n" +

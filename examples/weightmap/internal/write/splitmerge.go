@@ -8,7 +8,8 @@ import (
 	"github.com/weightmap/weightmap/examples/weightmap/internal/modelfile"
 )
 
-var SplitCommand = &modelfile.Command{Tool: cli.Tool{
+// Split is the command split.
+var Split = &modelfile.Command{Tool: cli.Tool{
 	Name: "weightmap split", Args: "[-max-shard SIZE] [options of convert] IN OUT",
 	About: "Write a model as several files (safetensors, GGUF).",
 	Details: "split is convert with -max-shard, 5GB by default. For OUT model.safetensors it writes\n" +
@@ -18,7 +19,8 @@ var SplitCommand = &modelfile.Command{Tool: cli.Tool{
 	Example: "weightmap split -max-shard 2GB model.safetensors out/model.safetensors",
 }, Run: splitFile}
 
-var MergeCommand = &modelfile.Command{Tool: cli.Tool{
+// Merge is the command merge.
+var Merge = &modelfile.Command{Tool: cli.Tool{
 	Name: "weightmap merge", Args: "[options of convert] IN OUT",
 	About: "Write a model of several files as one.",
 	Details: "merge is convert for IN the index of a model, model.safetensors.index.json, its directory, or a part\n" +
