@@ -95,9 +95,6 @@ func (p *parser) skipTensor() (name, rank int) {
 	r := &p.r
 	r.Skip("tensor dtype", 1)
 	rank = int(r.U8("tensor rank"))
-	if rank == 0 {
-		r.Bad(format.ErrCorrupt, "0, not 1 to 255")
-	}
 	r.Skip("tensor aux", 2+8+8) // and numel, offset
 	r.Skip("tensor shape", 8*uint64(rank))
 	name = p.skipKey("tensor key_length", "tensor key")
