@@ -64,9 +64,11 @@ func signFile(path, to string, key ed25519.PrivateKey, o *driver.LayoutOptions) 
 	h.Features |= Signing
 	in := target.NewInput(o.Context, io.NewSectionReader(src, 0, src.Size()), src.Size())
 	err = in.CopyTo(f, 0, nil)
-	if err == nil {
-		err = h.finish(f, src.Size(), bytes.Clone(m.f.head[:h.HeaderSize]), key, o)
+	if err != nil {
+		f.Abort()
+		return err
 	}
+	err = h.finish(f, src.Size(), bytes.Clone(m.f.head[:h.HeaderSize]), key, o)
 	if err != nil {
 		f.Abort()
 		return err

@@ -39,7 +39,8 @@ func (p *parser) reserve(field string, n int) {
 func readHeaderFields(r *wire.Record) (h Header, reserved uint16) {
 	h.Magic = r.U32("magic")
 	if h.Magic != magicNumber && h.Magic != magicASCII {
-		r.Bad(format.ErrMagic, "% x instead of %q", binary.LittleEndian.AppendUint32(nil, h.Magic), "IBOM")
+		r.Bad(format.ErrMagic, "% x instead of %q", binary.LittleEndian.AppendUint32(nil, h.Magic),
+			"IBOM")
 	}
 	h.Version = r.U16("version")
 	if h.Version != version {

@@ -66,15 +66,21 @@ func (fileFormat) ParseDir(dir driver.Dir, x *driver.Index, o *driver.ParseOptio
 		if err := o.Context.Err(); err != nil {
 			return nil, err
 		}
-		n, size, space, err := dir.Peek(file, p.head[:])
-		if err == nil {
-			err = p.add(file, p.head[:n], size, space)
-		}
+		err := p.addMember(dir, file)
 		if err != nil {
 			return nil, wire.Place(err, "", filepath.Join(dir.Path(), file), "")
 		}
 	}
 	return &driver.Parsed{Own: fileFormat{}, Notes: note(others)}, nil
+}
+
+// addMember adds the tensor of a file of a directory.
+func (p *parser) addMember(dir driver.Dir, file string) error {
+	n, size, space, err := dir.Peek(file, p.head[:])
+	if err != nil {
+		return err
+	}
+	return p.add(file, p.head[:n], size, space)
 }
 
 // note returns the note about the ignored entries of a directory, if any.

@@ -104,10 +104,10 @@ func (f *parsed) addFile(d *decoder, src driver.Source, space driver.Space) erro
 	for range p.count {
 		p.at = append(p.at, int(d.r.Offset()-headerSize))
 		e := d.entry()
-		err := d.r.Err()
-		if err == nil {
-			err = p.note(&e)
+		if d.r.Err() != nil {
+			return named(d.r.Err(), "key", e.key)
 		}
+		err := p.note(&e)
 		if err != nil {
 			return named(err, "key", e.key)
 		}
