@@ -23,7 +23,7 @@ func (d fileFormat) Losses(p *schema.Schema, o *driver.LayoutOptions, l *schema.
 	l.AllQuantization(p, "the format has no quantization parameters")
 	l.AnyGraph(p, "the format has no graph")
 	if d.Snapshot {
-		l.AllMetadata(p, "the snapshot container holds no metadata")
+		l.AllMetadata(p, "the snapshot container has no metadata")
 	} else {
 		d.metadataLosses(p, l)
 	}
@@ -48,7 +48,7 @@ func (d fileFormat) Losses(p *schema.Schema, o *driver.LayoutOptions, l *schema.
 		var err error
 		switch {
 		case rank < minRank:
-			err = fmt.Errorf("%w: rank 0, the least is 1: use shape [1]", format.ErrUnsupported)
+			err = fmt.Errorf("%w: the format has no scalars; use shape [1]", format.ErrUnsupported)
 		case rank > mostRank:
 			err = fmt.Errorf("%w: rank %d, the most is %d", format.ErrUnsupported, rank, mostRank)
 		case t.Size == 0:

@@ -34,9 +34,9 @@ func (d *document) addTensors() {
 func (d *document) graphLosses() []Operator {
 	g := d.Graph
 	if g.Name != "" && d.model.name != "" && g.Name != d.model.name {
-		d.label("graph name", "a file has one name, and the metadata has another")
+		d.label("graph name", "the metadata has another name, and a file has only one")
 	}
-	d.losses.Initializers(d.Schema, "MOBI cannot hold it")
+	d.losses.Initializers(d.Schema, "MOBI cannot store it")
 	d.specLosses("input", g.Inputs)
 	d.specLosses("output", g.Outputs)
 	for i := range g.Nodes {

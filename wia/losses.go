@@ -31,7 +31,7 @@ func (d fileFormat) Losses(p *schema.Schema, o *driver.LayoutOptions, l *schema.
 		l.UniqueMetadata(p, func(i int, e schema.Entry) error {
 			_, err := jsonmeta.Marshal(schema.Metadata{e}, jsonmeta.Options{})
 			if x, ok := e.Value.(float64); err == nil && ok && (math.IsNaN(x) || math.IsInf(x, 0)) {
-				l.ConvertedMetadata(p, i, fmt.Sprintf("JSON has no %v, a string takes its place", x))
+				l.ConvertedMetadata(p, i, fmt.Sprintf("JSON has no %v; it becomes a string", x))
 			}
 			return err
 		})

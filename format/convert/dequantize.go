@@ -125,13 +125,13 @@ func bytesHold(q *tensor.Quantization, d tensor.DType) bool {
 // quantized converts a DequantizeLinear node to quantization parameters of its tensor.
 func (t *translator) quantized(in *schema.Node) error {
 	if !opsets.Dequantizes(in) || t.at(in.Outputs[0]).leaves {
-		return unsupported("it dequantizes what is no constant, or in a form that is not known")
+		return unsupported("it dequantizes a computed value, or in a form that is not supported")
 	}
 	constants := make([]*item, len(in.Inputs))
 	for i, name := range in.Inputs {
 		constants[i] = t.at(name).tensor
 		if constants[i] == nil {
-			return unsupported("it dequantizes what is no constant, or in a form that is not known")
+			return unsupported("it dequantizes a computed value, or in a form that is not supported")
 		}
 	}
 	var parameters []tensor.View

@@ -136,7 +136,7 @@ func TestOverflow(t *testing.T) {
 			refused(t, in, "safetensors", o, format.ErrUnsupported)
 			_, report := converted(t, in, "safetensors", &convert.Options{DType: tt.to, Lossy: true})
 			want := []schema.Loss{{Kind: schema.LossConversion, Name: "w", Acceptable: true,
-				Why: fmt.Sprintf("%d numbers that are too large for %v become infinite", tt.want, tt.to)}}
+				Why: fmt.Sprintf("%d numbers are too large for %v and become infinite", tt.want, tt.to)}}
 			expect.Equal(t, want, report.Losses)
 			for _, accept := range []string{"conversion", "conversion:w"} {
 				o.Write = &format.WriteOptions{AcceptLoss: []string{accept}}

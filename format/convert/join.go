@@ -13,7 +13,7 @@ import (
 // join replaces each tensor and its scales by one tensor.
 func (j *job) join(m *format.Model, g *schema.Graph) error {
 	if g != nil && len(g.Nodes) > 0 {
-		return located(m, "", unsupported("nodes of its graph use weights and scales apart, so they cannot be joined"))
+		return located(m, "", unsupported("the graph uses weights and scales separately, so they cannot be joined"))
 	}
 	pairs := quant.Pairs(j.plan.infos())
 	if len(pairs) == 0 && len(quant.FindPacked(j.plan.infos())) > 0 {

@@ -52,5 +52,5 @@ func count[F float32 | float64](t *tally, d tensor.DType, numbers []F) {
 // overflow returns the loss of n numbers too large for a tensor's new dtype.
 func overflow(it *item, n int64) schema.Loss {
 	return schema.Loss{Kind: schema.LossConversion, Name: it.to.Name, Acceptable: true,
-		Why: fmt.Sprintf("%d numbers that are too large for %v become infinite", n, it.to.DType)}
+		Why: fmt.Sprintf("%d numbers are too large for %v and become infinite", n, it.to.DType)}
 }

@@ -137,7 +137,7 @@ func (j *job) change(it *item) error {
 	}
 	to := j.o.DType
 	if to != tensor.Invalid && it.to.Quant != nil && it.from.Info().Quant == nil {
-		return unsupported("its parameters of quantization are nodes of the graph, so its dtype stays")
+		return unsupported("nodes of the graph quantize it, so its dtype cannot change")
 	}
 	q, why := j.quantizes(&it.to)
 	switch {

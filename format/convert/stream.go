@@ -85,7 +85,7 @@ func (s *streams) convert(out *stream) error {
 			return err
 		}
 		if out.tally.lost > 0 && !accepted {
-			return unsupported("%s, which only a lossy conversion does", overflow(out.item, out.tally.lost).Why)
+			return unsupported("%s", overflow(out.item, out.tally.lost).Why)
 		}
 		select {
 		case out.pieces <- b:

@@ -163,7 +163,7 @@ func (t *translator) run(source, target driver.Driver, hasGraphs bool) {
 	}
 	if !ok || !known {
 		for i := range t.graph.Nodes {
-			t.gap(i, unsupported("the format %s does not say what its operators mean", source.Describe().Name))
+			t.gap(i, unsupported("the meaning of %s operators is unknown", source.Describe().Name))
 		}
 		return
 	}

@@ -290,10 +290,10 @@ func TestNoCounterpart(t *testing.T) {
 	}{
 		{"mobi mle", 17, []node{
 			{"another operator", func(b *builder) { b.node("Erf", nil, "x") }, "no operator for it"},
-			{"padding of one end", conv(attrs{"pads": list(0, 0, 1, 1)}, 2, 2, 3, 3), "not the same at both ends"},
+			{"padding of one end", conv(attrs{"pads": list(0, 0, 1, 1)}, 2, 2, 3, 3), "differ at the two ends of an axis"},
 			{"ceil_mode", func(b *builder) {
 				b.node("MaxPool", attrs{"kernel_shape": list(2, 2), "ceil_mode": int64(1)}, "x")
-			}, "no place for ceil_mode"},
+			}, "cannot store ceil_mode"},
 			{"broadcasting", func(b *builder) { b.node("Add", nil, "x", b.weights("b", 1)) }, "inputs of one shape"},
 			{"broadcasting to what is used elsewhere", func(b *builder) {
 				m := b.node("MatMul", nil, b.node("Flatten", nil, "x"), b.weights("w", 128, 2))
@@ -302,15 +302,15 @@ func TestNoCounterpart(t *testing.T) {
 			}, "inputs of one shape"},
 			{"alpha", func(b *builder) {
 				b.node("Gemm", attrs{"alpha": float32(2), "transB": int64(1)}, b.node("Flatten", nil, "x"), b.weights("w", 3, 128))
-			}, "no place for alpha 2"},
+			}, "cannot store alpha 2"},
 			{"a bias for all columns", func(b *builder) {
 				b.node("Gemm", attrs{"transB": int64(1)}, b.node("Flatten", nil, "x"), b.weights("w", 3, 128), b.weights("b", 1))
 			}, "a bias for each column"},
 			{"attributes of another type", conv(attrs{"group": "2"}, 2, 2, 3, 3), `attribute "group"`},
 			{"attributes that do not exist", conv(attrs{"scale": int64(2)}, 2, 2, 3, 3), `attribute "scale"`},
-			{"a shape of numbers", func(b *builder) { b.node("Reshape", nil, "x", b.weights("shape", 2)) }, `the shape "shape" is float32`},
+			{"a shape of numbers", func(b *builder) { b.node("Reshape", nil, "x", b.weights("shape", 2)) }, `the shape "shape" is a float32 tensor`},
 			{"MatMul of more dims", func(b *builder) { b.node("MatMul", nil, b.node("Flatten", nil, "x"), b.weights("w", 2, 128, 3)) }, "takes 2 dims"},
-			{"a dim that is not there", func(b *builder) { b.node("Reshape", nil, "x", b.int64s("shape", 1, 1, 1, 128, 0)) }, "not known"},
+			{"a dim that is not there", func(b *builder) { b.node("Reshape", nil, "x", b.int64s("shape", 1, 1, 1, 128, 0)) }, "needs dims of the input that are unknown"},
 			{"Dropout in training", func(b *builder) {
 				b.node("Dropout", nil, "x", b.weights("ratio"), b.node("Identity", nil, b.weights("training")))
 			}, "3 inputs"},
@@ -318,12 +318,12 @@ func TestNoCounterpart(t *testing.T) {
 		}},
 		{"mle", 17, []node{
 			{"Sigmoid", func(b *builder) { b.node("Sigmoid", nil, "x") }, "mle has no operator for Sigmoid"},
-			{"groups", conv(attrs{"group": int64(2)}, 2, 1, 3, 3), "no place for group 2"},
-			{"dilations", conv(attrs{"dilations": list(2, 1)}, 2, 2, 3, 3), "no place for dilations [2 1]"},
+			{"groups", conv(attrs{"group": int64(2)}, 2, 1, 3, 3), "cannot store group 2"},
+			{"dilations", conv(attrs{"dilations": list(2, 1)}, 2, 2, 3, 3), "cannot store dilations [2 1]"},
 			{"Softmax over rows of images", func(b *builder) { b.node("Softmax", nil, "x") }, "Softmax takes 2 dims"},
 		}},
-		{"mobi mle", 11, []node{{"Softmax over several dims", func(b *builder) { b.node("Softmax", nil, "x") }, "all dims from 1 on at once"}}},
-		{"mobi mle", 6, []node{{"operators that are too old", func(b *builder) { b.node("Relu", nil, "x") }, "version 6"}}},
+		{"mobi mle", 11, []node{{"Softmax over several dims", func(b *builder) { b.node("Softmax", nil, "x") }, "flattens the dims from 1 on"}}},
+		{"mobi mle", 6, []node{{"operators that are too old", func(b *builder) { b.node("Relu", nil, "x") }, "operator set 6"}}},
 		{"mobi", 17, []node{{"beyond 32 bits", conv(attrs{"strides": list(1<<40, 1)}, 2, 2, 3, 3), "strides [1099511627776 1]"}}},
 	} {
 		for _, n := range tt.nodes {

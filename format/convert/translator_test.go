@@ -97,8 +97,8 @@ func TestVocabularies(t *testing.T) {
 		attrs    []schema.Attribute
 		want     string // the node, or what is refused
 	}{
-		{"to a format that is silent", own{}, silent{}, "Conv", nil, `refused: the format silent does not say what its operators mean`},
-		{"from one", silent{}, own{}, "Conv", nil, `refused: the format silent does not say what its operators mean`},
+		{"to a format that is silent", own{}, silent{}, "Conv", nil, `refused: the meaning of silent operators is unknown`},
+		{"from one", silent{}, own{}, "Conv", nil, `refused: the meaning of silent operators is unknown`},
 		{"to a format without graphs", own{}, graphless{}, "Conv", nil, "as it is"},
 		{"between two with ONNX's operators", own{}, own{}, "Anything", nil, "as it is"},
 		{"to a vocabulary", own{}, spoken{}, "Conv", attributed("pads", []int64{1, 2, 3, 4}), "convolution(x w y_bias) top=1 left=2 bottom=3 right=4 groups=1"},
@@ -106,9 +106,9 @@ func TestVocabularies(t *testing.T) {
 		{"padding at the start", own{}, spoken{}, "Conv", attributed("auto_pad", "SAME_LOWER"), "convolution(x w y_bias) top=1 left=1 bottom=0 right=0 groups=1"},
 		{"from a vocabulary", spoken{}, own{}, "convolution", attributed("left", int64(2), "cardinality", int64(1)), "Conv(x w) kernel_shape=[2 2] pads=[0 2 0 0]"},
 		{"an attribute of another type", spoken{}, own{}, "convolution", attributed("left", "2"), `refused: attribute "left" is a string`},
-		{"an attribute that is not in it", spoken{}, own{}, "convolution", attributed("activation", "relu"), `refused: attribute "activation"`},
-		{"an operator that is not in it", spoken{}, own{}, "pooling", nil, `refused: its meaning is not known to other formats`},
-		{"a meaning that is none", spoken{}, own{}, "strange", nil, `refused: NoSuchOperator, which it means, is not known`},
+		{"an attribute that is not in it", spoken{}, own{}, "convolution", attributed("activation", "relu"), `refused: attribute "activation" is not supported`},
+		{"an operator that is not in it", spoken{}, own{}, "pooling", nil, `refused: no other format has this operator`},
+		{"a meaning that is none", spoken{}, own{}, "strange", nil, `refused: it stands for NoSuchOperator, which is unknown`},
 		{"an attribute that is implied", own{}, spoken{}, "Gemm", attributed("transB", int64(1)), `refused: dense has transB 0, not 1`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -22,7 +22,7 @@ func (t *translator) readONNX(in *schema.Node) ([]*node, error) {
 	case operators[in.Op] == nil || in.Domain != "" && in.Domain != "ai.onnx":
 		return nil, unsupported("%s has no operator for it", t.format)
 	case t.version < oldestVersion:
-		return nil, unsupported("version %d of ONNX's operators; those from %d on are known", t.version, oldestVersion)
+		return nil, unsupported("ONNX operator set %d is not supported, only %d and later", t.version, oldestVersion)
 	}
 	n := newNode(in.Op, in.Name, in.Inputs, in.Outputs)
 	for len(n.in) > 0 && n.in[len(n.in)-1] == "" {
@@ -32,7 +32,7 @@ func (t *translator) readONNX(in *schema.Node) ([]*node, error) {
 		n.out = n.out[:len(n.out)-1]
 	}
 	if len(n.in) < n.fewest {
-		return nil, unsupported("%d inputs", len(n.in))
+		return nil, unsupported("%d inputs are not supported", len(n.in))
 	}
 	if n.op == "Softmax" && t.version < 13 {
 		n.attrs["axis"] = int64(1)
@@ -44,7 +44,7 @@ func (t *translator) readONNX(in *schema.Node) ([]*node, error) {
 		}
 		value := neutral(a.Value)
 		if !known || !sameType(value, def) {
-			return nil, unsupported("attribute %q (%s)", a.Name, schema.TypeName(a.Value))
+			return nil, unsupported("attribute %q (%s) is not supported", a.Name, schema.TypeName(a.Value))
 		}
 		n.attrs[a.Name] = value
 	}
@@ -75,7 +75,7 @@ func (t *translator) constant(in *schema.Node) error {
 		v, ok = in.Attributes[0].Value.(tensor.View)
 	}
 	if !ok {
-		return unsupported("a constant of another form than a tensor")
+		return unsupported("only constants that are tensors are supported")
 	}
 	data := make([]byte, v.Info().Size)
 	if _, err := v.ReadInto(data); err != nil {
@@ -88,7 +88,7 @@ func (t *translator) constant(in *schema.Node) error {
 // targetShape converts Reshape's shape input to an attribute.
 func (t *translator) targetShape(n *node) error {
 	if len(n.in) != 2 {
-		return unsupported("%d inputs", len(n.in))
+		return unsupported("%d inputs are not supported", len(n.in))
 	}
 	it := t.at(n.in[1]).tensor
 	if it == nil {
@@ -96,7 +96,7 @@ func (t *translator) targetShape(n *node) error {
 	}
 	v := it.from
 	if v.DType() != tensor.Int64 || len(v.Shape()) != 1 || v.Elems() > mostDims {
-		return unsupported("the shape %q is %v %v", n.in[1], v.DType(), v.Shape())
+		return unsupported("the shape %q is a %v tensor of shape %v", n.in[1], v.DType(), v.Shape())
 	}
 	shape, err := tensor.Decode([]int64{}, v)
 	if err != nil {
@@ -116,7 +116,7 @@ func (t *translator) coerced(n *node) error {
 	x := t.at(n.in[0]).shape
 	axis := n.axis(x)
 	if x == nil || axis < 0 || axis >= int64(len(x)) || product(x[axis+1:]) != 1 {
-		return unsupported("before version 13 it works on all dims from %d on at once, of %v", axis, x)
+		return unsupported("before operator set 13 it flattens the dims from %d on, of %v", axis, x)
 	}
 	return nil
 }
@@ -147,15 +147,15 @@ func neutral(v any) any {
 func (t *translator) read(in *schema.Node) ([]*node, error) {
 	at := slices.IndexFunc(t.from, func(o driver.Operator) bool { return o.Name == in.Op })
 	if at < 0 || in.Domain != "" {
-		return nil, unsupported("its meaning is not known to other formats")
+		return nil, unsupported("no other format has this operator")
 	}
 	o := &t.from[at]
 	if operators[o.ONNX] == nil {
-		return nil, unsupported("%s, which it means, is not known", o.ONNX)
+		return nil, unsupported("it stands for %s, which is unknown", o.ONNX)
 	}
 	n := newNode(o.ONNX, in.Name, in.Inputs, in.Outputs)
 	if len(n.in) < n.fewest {
-		return nil, unsupported("%d inputs", len(n.in))
+		return nil, unsupported("%d inputs are not supported", len(n.in))
 	}
 	left := map[string]any{}
 	for _, a := range in.Attributes {
@@ -185,7 +185,7 @@ func (t *translator) read(in *schema.Node) ([]*node, error) {
 	if o.Depthwise {
 		w := t.at(n.in[1]).shape
 		if len(w) < 3 || w[0] < 1 || w[1] != 1 {
-			return nil, unsupported("weights of shape %v", w)
+			return nil, unsupported("weights of shape %v are not supported", w)
 		}
 		n.attrs["group"] = w[0]
 	}
@@ -204,14 +204,14 @@ func (t *translator) quantizes(o *driver.Operator, attribute string, n *node) er
 		input, ok = o.Quantizes(attribute)
 	}
 	if !ok {
-		return unsupported("attribute %q", attribute)
+		return unsupported("attribute %q is not supported", attribute)
 	}
 	if input < len(n.in) {
 		if it := t.at(n.in[input]).tensor; it != nil && it.to.Quant != nil {
 			return nil
 		}
 	}
-	return unsupported("attribute %q is of an input that is not quantized", attribute)
+	return unsupported("attribute %q belongs to an input that is not quantized", attribute)
 }
 
 // take removes an attribute from those of a node, and returns it in ONNX's form, or its default.
@@ -228,7 +228,7 @@ func take(attrs map[string]any, a *driver.Attribute) (any, error) {
 			v = def[i]
 		}
 		if !sameType(v, neutral(a.Value)) {
-			return nil, unsupported("attribute %q is a %T", name, v)
+			return nil, unsupported("attribute %q is a %s", name, schema.TypeName(v))
 		}
 		if !spread(a) {
 			return v, nil
@@ -271,7 +271,7 @@ func (t *translator) express(o *driver.Operator, n *node, in []dims) (schema.Nod
 		v := n.attrs[name]
 		isKernel := name == "kernel_shape" && n.op == "Conv" && len(in[1]) > 2 && slices.Equal(v.([]int64), in[1][2:])
 		if !stated[name] && !isKernel && !isDefault(v, n.defaults[name]) {
-			return out, unsupported("%s has no place for %s %v", o.Name, name, v)
+			return out, unsupported("%s cannot store %s %v", o.Name, name, v)
 		}
 	}
 	return out, t.fillUp(&out, o, n, in)
@@ -299,7 +299,7 @@ func fits(o *driver.Operator, n *node, in []dims) error {
 	case n.op == "Gemm" && len(in) == 3 && (len(weights) != 2 || len(in[2]) != 1 || in[2][0] != weights[1-n.integer("transB")&1]):
 		return unsupported("%s takes a bias for each column, not %v", o.Name, in[2])
 	case slices.Contains(shape, 0):
-		return unsupported("%s to %v, with dims of the input that are not known", o.Name, shape)
+		return unsupported("%s to %v needs dims of the input that are unknown", o.Name, shape)
 	}
 	return nil
 }
@@ -309,7 +309,7 @@ func written(a *driver.Attribute, v any) (out []schema.Attribute, err error) {
 	list, _ := v.([]int64)
 	if half := len(list) / 2; a.Symmetric {
 		if !slices.Equal(list[:half], list[half:]) {
-			return nil, unsupported("%s %v, which are not the same at both ends", a.ONNX, v)
+			return nil, unsupported("%s %v differ at the two ends of an axis", a.ONNX, v)
 		}
 		list = list[:half]
 		v = list
@@ -321,7 +321,7 @@ func written(a *driver.Attribute, v any) (out []schema.Attribute, err error) {
 		return out, nil
 	}
 	if spread(a) || !sameType(v, neutral(a.Value)) {
-		return nil, unsupported("%s %v", a.ONNX, v)
+		return nil, unsupported("%s %v is not supported", a.ONNX, v)
 	}
 	switch a.Value.(type) {
 	case bool:
@@ -358,7 +358,7 @@ func (t *translator) fillUp(out *schema.Node, o *driver.Operator, n *node, in []
 	}
 	room, err := size.ByteSize(d)
 	if err != nil || room > 8*w.Size {
-		return unsupported("weights of shape %v", in[1])
+		return unsupported("weights of shape %v are not supported", in[1])
 	}
 	name, err := t.add(tensor.FromBytes(t.fresh(n.out[0]+"_bias"), d, size, make([]byte, room)))
 	out.Inputs = append(slices.Clone(n.in), name)

@@ -16,7 +16,7 @@ func (fileFormat) Losses(p *schema.Schema, _ *driver.LayoutOptions, l *schema.Lo
 	if err != nil {
 		l.Native("", err)
 	}
-	l.AllQuantization(p, "ONNX has quantization parameters as tensors of operators only")
+	l.AllQuantization(p, "ONNX stores quantization parameters only as inputs of operators")
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
 		if err := file.check(t); err != nil {
