@@ -239,13 +239,13 @@ func (w *writer) attribute(b []byte, path string, a *schema.Attribute) (_ []byte
 func (w *writer) convert(path string, value any) (any, error) {
 	switch v := value.(type) {
 	case bool:
-		w.converts(path, "the format has no bool, an integer takes its place")
+		w.converts(path, "the format has no bool; it becomes an integer")
 		if v {
 			return int64(1), nil
 		}
 		return int64(0), nil
 	case json.RawMessage:
-		w.converts(path, "the format has no JSON values, a string takes its place")
+		w.converts(path, "the format has no JSON values; it becomes a string")
 		return string(v), nil
 	case float64:
 		list, err := w.floats(path, v)
