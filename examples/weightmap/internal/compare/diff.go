@@ -331,9 +331,9 @@ func (d *difference) table() *cli.Table {
 		saturated = saturated || r.values.quantized()
 		same = same && r.a == r.b
 	}
-	columns := []cli.Column{{Name: "NAME"}, {Name: "DIFFERS"}, {Name: "A", Spare: same}, {Name: "B", Spare: same}}
+	columns := []cli.Column{{Name: "NAME"}, {Name: "DIFFERS"}, {Name: "A", Spare: same || compared}, {Name: "B", Spare: same || compared}}
 	if compared {
-		columns = append(columns, cli.Column{Name: "VALUES", Right: true}, cli.Column{Name: "MAX", Right: true},
+		columns = append(columns, cli.Column{Name: "VALUES", Right: true, Spare: true}, cli.Column{Name: "MAX", Right: true, Spare: true},
 			cli.Column{Name: "MEAN", Right: true, Spare: true}, cli.Column{Name: "COSINE", Right: true}, cli.Column{Name: "NMSE", Right: true})
 	}
 	if saturated {

@@ -68,7 +68,7 @@ func (o *convertFlags) define(c *cli.Tool, f *flag.FlagSet) {
 	f.BoolVar(&o.perChannel, "per-channel", true, "one scale for each output channel; -per-channel=false for one scale for each tensor")
 	f.Var(&o.only, "only", "convert only tensors whose names match `GLOB` (* is any text, ? any character); may be repeated")
 	f.Var(&o.skip, "skip", "leave out tensors whose names match `GLOB`; may be repeated")
-	f.Var(&o.rename, "rename", "rename tensors that match `FROM` in FROM=TO; each * in TO stands for the text that a * in FROM matched")
+	f.Var(&o.rename, "rename", "rename tensors by `FROM=TO`; each * in TO stands for the text that a * in FROM matched; the first match applies")
 	f.StringVar(&o.compress, "compress", "", "compress with `METHOD`: "+strings.Join(Compressions, ", "))
 	f.IntVar(&o.level, "level", 0, "compression level `N`, from 1 (fast) to 9 (small)")
 	o.sign = c.KeyOption(f, "sign", "sign with the private key in `KEY.pem` (mle: Ed25519; wia: RSA, ECDSA)")
