@@ -280,16 +280,19 @@ func encodeGraph(ir *IR, version uint32, offsets []int64) ([]byte, error) {
 		return nil, err
 	}
 	w := make(wire.Buffer, 0, graphHead+len(ir.Tensors)*descriptorSize+len(ir.Nodes)*nodeSize+len(attrs))
-	for _, n := range []int{len(ir.Nodes), len(ir.Tensors), len(ir.Inputs), len(ir.Outputs)} {
-		w.U32(uint32(n))
-	}
+	w.U32(uint32(len(ir.Nodes)))
+	w.U32(uint32(len(ir.Tensors)))
+	w.U32(uint32(len(ir.Inputs)))
+	w.U32(uint32(len(ir.Outputs)))
 	putRow(&w, ir.Inputs, maxIDs)
 	putRow(&w, ir.Outputs, maxIDs)
 	for i := range ir.Tensors {
 		d := &ir.Tensors[i]
-		offset, code := d.Offset, d.Code
+		offset := d.Offset
+		code := d.Code
 		if d.Constant() {
-			offset, offsets = uint64(offsets[0]), offsets[1:]
+			offset = uint64(offsets[0])
+			offsets = offsets[1:]
 			code, _ = dtypeCode(d.DType)
 		}
 		w.U64(offset)
@@ -297,7 +300,7 @@ func encodeGraph(ir *IR, version uint32, offsets []int64) ([]byte, error) {
 		w.U32(uint32(len(d.Shape)))
 		putRow(&w, d.Shape, maxRank)
 		w.U8(code)
-		w.Zeros(3)
+		w.Zeros(3) // reserved
 	}
 	for i := range ir.Nodes {
 		n := &ir.Nodes[i]
@@ -306,9 +309,9 @@ func encodeGraph(ir *IR, version uint32, offsets []int64) ([]byte, error) {
 		w.U16(uint16(len(n.Inputs)))
 		w.U16(uint16(len(n.Outputs)))
 		w.U16(uint16(len(n.Params)))
-		for _, ids := range [][]uint32{n.Inputs, n.Outputs, n.Params} {
-			putRow(&w, ids, maxIDs)
-		}
+		putRow(&w, n.Inputs, maxIDs)
+		putRow(&w, n.Outputs, maxIDs)
+		putRow(&w, n.Params, maxIDs)
 		w.U32(at[i])
 		w.U32(uint32(len(n.Attributes)))
 	}

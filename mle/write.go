@@ -29,10 +29,13 @@ func encode(t driver.Target, p *schema.Schema, o *settings) (driver.Encoder, err
 		p = asFloats(p)
 	}
 	e := &encoder{t: t, o: o, schema: p, from: from}
-	for _, step := range []func() error{e.layout, e.begin} {
-		if err := step(); err != nil {
-			return nil, err
-		}
+	err := e.layout()
+	if err != nil {
+		return nil, err
+	}
+	err = e.begin()
+	if err != nil {
+		return nil, err
 	}
 	return e.newWeights()
 }
@@ -69,23 +72,30 @@ func (e *encoder) layout() error {
 		e.size = at + e.schema.Tensors[i].Size
 	}
 	e.offsets = append(e.offsets, e.size)
-	if err := e.checkSize(); err != nil {
+	err := e.checkSize()
+	if err != nil {
 		return err
 	}
 	ir := e.o.IR
 	if ir == nil {
 		ir = buildIR(e.schema, e.o.Version, &schema.LossList{})
-	} else if err := checkIR(ir, e.schema, uint32(e.o.Version)); err != nil {
+	} else {
+		err := checkIR(ir, e.schema, uint32(e.o.Version))
+		if err != nil {
+			return err
+		}
+	}
+	graph, err := encodeGraph(ir, uint32(e.o.Version), e.offsets)
+	if err != nil {
 		return err
 	}
-	var err error
-	if e.graph, err = encodeGraph(ir, uint32(e.o.Version), e.offsets); err != nil {
-		return err
-	}
+	e.graph = graph
 	e.meta = encodeMetadata(e.schema.Metadata, ir.Tensors)
 	h := &e.h
-	h.Version, h.HeaderSize = uint32(e.o.Version), uint32(e.o.HeaderSize)
-	h.MinReaderVersion, h.WriterVersion = maxVersion, maxVersion // version 1 has another header
+	h.Version = uint32(e.o.Version)
+	h.HeaderSize = uint32(e.o.HeaderSize)
+	h.MinReaderVersion = maxVersion // version 1 has another header
+	h.WriterVersion = maxVersion
 	if h.Version == 1 {
 		h.HeaderSize = writtenV1
 	}
@@ -140,12 +150,14 @@ func (o *settings) features() (all Features) {
 }
 
 // begin writes what precedes the weights, except the header of version 2.
-func (e *encoder) begin() (err error) {
+func (e *encoder) begin() error {
 	e.h.Features = e.o.features()
 	if e.o.common.Key != nil {
-		if e.cipher, err = seal.New(e.o.common.Key); err != nil {
+		cipher, err := seal.New(e.o.common.Key)
+		if err != nil {
 			return wire.Refuse(formatName, "key", "%w", err)
 		}
+		e.cipher = cipher
 	}
 	if e.h.Version == 1 {
 		e.h.Weights.Size = e.size
@@ -172,8 +184,10 @@ func (e *encoder) Finish() error {
 	if h.Version == 1 {
 		return nil
 	}
-	h.Weights.Size, h.WeightsChecksum = e.out.size, e.out.sum
-	h.MetadataChecksum, h.GraphChecksum = tensor.CRC32(e.meta), tensor.CRC32(e.graph)
+	h.Weights.Size = e.out.size
+	h.WeightsChecksum = e.out.sum
+	h.MetadataChecksum = tensor.CRC32(e.meta)
+	h.GraphChecksum = tensor.CRC32(e.graph)
 	end := h.Weights.End()
 	if h.Features.Has(Compression) {
 		b := e.compressionBytes()
@@ -191,7 +205,8 @@ func (e *encoder) Finish() error {
 func (e *encoder) encrypt() {
 	var out []byte
 	out, e.err = e.cipher.Seal(e.out.WriterAt.(*target.Memory).Bytes()[:e.out.size], e.headerBytes()[:aadSize])
-	e.out.size, e.out.sum = int64(len(out)), tensor.CRC32(out)
+	e.out.size = int64(len(out))
+	e.out.sum = tensor.CRC32(out)
 	e.write(e.h.Weights.Offset, out)
 }
 
@@ -207,11 +222,11 @@ func (e *encoder) compressionBytes() []byte {
 	var w wire.Buffer
 	w.U8(uint8(e.o.method))
 	w.U8(uint8(e.o.level))
-	w.U16(0)
+	w.U16(0) // reserved
 	w.U64(uint64(e.size))
 	w.U32(uint32(e.out.original))
 	w.U8(methods[e.o.method].bits)
-	w.Zeros(3)
+	w.Zeros(3) // padding
 	if !e.o.Chunked {
 		return w
 	}
