@@ -1,6 +1,7 @@
 package gguf
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -16,4 +17,12 @@ func TestHeader(t *testing.T) {
 	h := readHeader(&r)
 	corpus.Documented(t, "Everything is little-endian. A string is a uint64 length and its bytes.", "", &r)
 	expect.Equal(t, header{version: 3, tensors: 5, entries: 7}, h, cmp.AllowUnexported(header{}))
+}
+
+// TestVersionOne: the error of the first version says what converts the model.
+func TestVersionOne(t *testing.T) {
+	_, err := openBytes(corpus.LE("GGUF", uint32(1), uint64(0), uint64(0)), nil)
+	if err == nil || !strings.Contains(err.Error(), "convert_hf_to_gguf.py") {
+		t.Error(err)
+	}
 }

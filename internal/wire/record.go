@@ -223,7 +223,7 @@ func (l Uint32s) Len() int { return len(l) / 4 }
 
 // At returns an integer of the list, 0 beyond its end: a list whose reading failed is empty.
 func (l Uint32s) At(i int) uint32 {
-	if i >= l.Len() {
+	if uint(i) >= uint(l.Len()) { // also for a refused number that is negative on 32 bits
 		return 0
 	}
 	return binary.LittleEndian.Uint32(l[4*i:])
@@ -237,7 +237,7 @@ func (l Uint64s) Len() int { return len(l) / 8 }
 
 // At returns an integer of the list, 0 beyond its end: a list whose reading failed is empty.
 func (l Uint64s) At(i int) uint64 {
-	if i >= l.Len() {
+	if uint(i) >= uint(l.Len()) { // also for a refused number that is negative on 32 bits
 		return 0
 	}
 	return binary.LittleEndian.Uint64(l[8*i:])

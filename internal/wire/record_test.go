@@ -244,6 +244,17 @@ func TestRecordMoves(t *testing.T) {
 	}
 }
 
+// TestListsEnd: beyond the ends of a list are zeros, also for a refused index that is negative on 32 bits.
+func TestListsEnd(t *testing.T) {
+	words := Uint32s(numbered(8))
+	longs := Uint64s(numbered(16))
+	for _, i := range []int{-1, 2, math.MinInt32, math.MaxInt32} {
+		if words.At(i) != 0 || longs.At(i) != 0 {
+			t.Errorf("item %d is %d, %d", i, words.At(i), longs.At(i))
+		}
+	}
+}
+
 // TestRecordOfFailingHead: an error of the file names the field that was read.
 func TestRecordOfFailingHead(t *testing.T) {
 	r := HeadRecord("test", &growing{err: tensor.ErrLimit}, 100)

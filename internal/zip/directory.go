@@ -218,12 +218,6 @@ func (a *Archive) next() {
 	m := &a.entry
 	*m = Member{Record: r.Offset(), dir: r}
 	m.File = a.file
-	if r.Left() < CentralLen {
-		a.fail(wire.Errorf("", "directory", m.Record, tensor.ErrTruncated,
-			"a record needs %d bytes, %d are left",
-			CentralLen, r.Left()))
-		return
-	}
 	r.Begin()
 	r.Text("directory", centralMagic, tensor.ErrCorrupt)
 	r.U16("version made by")
