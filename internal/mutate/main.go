@@ -42,6 +42,8 @@ var targets = []target{
 	{"internal/jsonmeta", []string{"format/safetensors", "mle", "wia"}},
 	{"internal/external", []string{"wia", "format/onnx"}},
 	{"internal/source", []string{"format", "mag"}},
+	{"internal/pass", []string{"format", "tensor"}},
+	{"internal/checksum", []string{"format", "mag", "mle"}},
 	{"format", []string{"format/formattest", "mag", "wia"}},
 }
 
