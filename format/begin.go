@@ -112,8 +112,8 @@ func (w *Writer) stream(out io.Writer) error {
 const mostBytes = 1 << 61
 
 // complete copies the schema, fills in all sizes and builds the index of names. It refuses bad or
-// repeated names, unknown dtypes, overflowing shapes and losses that are not accepted. The driver may
-// read the copy until Close.
+// repeated names, unknown dtypes, overflowing shapes and losses that are not accepted. The driver
+// may read the copy until Close.
 func (w *Writer) complete(p *schema.Schema) (err error) {
 	if p == nil {
 		p = &schema.Schema{}
@@ -150,7 +150,8 @@ func (w *Writer) complete(p *schema.Schema) (err error) {
 	return err
 }
 
-// add adds a tensor of the schema to the index, and returns its size in bytes. entry is memory for that.
+// add adds a tensor of the schema to the index, and returns its size in bytes. entry is memory for
+// that.
 func (w *Writer) add(t *tensor.Info, entry *driver.Tensor) (size int64, err error) {
 	if e := t.Encoding; e != nil && e.BlockBytes <= 0 && t.Size >= 0 {
 		size = t.Size // formats define the sizes of such types

@@ -10,20 +10,22 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Load reads many tensors and slices of tensors into the caller's memory: in the order of the file, in large
-// steps, on as many goroutines as Options.Workers says. It takes a few megabytes for each of them, and for each tensor at
-// work that is compressed or encrypted as much as that. From disk it reads as fast as plain reads of the file do, and no
-// goroutine that waits for the disk holds a processor. Behind a reader such as one of package format/remote, requests for
-// neighbors become one range, and as many ranges are fetched at a time as the reader says.
+// Load reads many tensors and slices of tensors into the caller's memory: in the order of the file,
+// in large steps, on as many goroutines as Options.Workers says. It takes a few megabytes for each
+// of them, and for each tensor at work that is compressed or encrypted as much as that. From disk
+// it reads as fast as plain reads of the file do, and no goroutine that waits for the disk holds a
+// processor. Behind a reader such as one of package format/remote, requests for neighbors become
+// one range, and as many ranges are fetched at a time as the reader says.
 //
-// Requests may overlap, and their memory must not. Where Options.Check has checksums compared before the first use of a
-// tensor, Load compares them on the way. progress may be nil; it is called by one goroutine at a time, with the bytes of all
-// requests as the total, and must not close the model.
+// Requests may overlap, and their memory must not. Where Options.Check has checksums compared
+// before the first use of a tensor, Load compares them on the way. progress may be nil; it is
+// called by one goroutine at a time, with the bytes of all requests as the total, and must not
+// close the model.
 //
-// A request that cannot be met is an error that names the tensor, before anything is read where that is known
-// by then: ErrNotFound, ErrShape (a slice outside of the tensor, too little room), ErrOption (Bytes and Floats both set).
-// Others are those of View.ReadInto and tensor.Decode, and the context's. After an error the memory of the
-// requests may hold anything.
+// A request that cannot be met is an error that names the tensor, before anything is read where
+// that is known by then: ErrNotFound, ErrShape (a slice outside of the tensor, too little room),
+// ErrOption (Bytes and Floats both set). Others are those of View.ReadInto and tensor.Decode, and
+// the context's. After an error the memory of the requests may hold anything.
 func (m *Model) Load(ctx context.Context, requests []Request, progress Progress) error {
 	m = m.opened()
 	b := bulk{verification: newVerification(m, ctx, &VerifyOptions{Progress: progress, Workers: m.c.options.Workers})}
@@ -44,8 +46,8 @@ type bulk struct {
 	use pass.Pass // of tensors that are only brought into memory
 }
 
-// loadJob is the maximum size of a job of several neighbors that are not behind a reader: they are copied from a buffer that
-// stays in a cache.
+// loadJob is the maximum size of a job of several neighbors that are not behind a reader: they are
+// copied from a buffer that stays in a cache.
 const loadJob = 512 << 10
 
 // plan returns the chunks of all requests, in the order of the files.
@@ -116,7 +118,8 @@ func (b *bulk) read(p *chunk, data []byte) error {
 			p.gather((*buf)[:p.n], data)
 			data = (*buf)[:p.n]
 		}
-		first, n := p.first/t.unit.bytes*t.unit.elems, p.n/t.unit.bytes*t.unit.elems
+		first := p.first / t.unit.bytes * t.unit.elems
+		n := p.n / t.unit.bytes * t.unit.elems
 		dst := t.Floats[first:min(first+n, t.elems)]
 		info := tensor.Info{Name: t.Tensor, DType: t.info.DType, Encoding: t.info.Encoding, Shape: tensor.Shape{int64(len(dst))}}
 		v, err := tensor.FromInfo(info, data)

@@ -9,8 +9,8 @@ import (
 	"github.com/weightmap/weightmap/internal/source"
 )
 
-// cache holds copies of tensors that cannot be viewed in place (compressed, encrypted, misaligned) until Evict or
-// Close, and the most recently used ranges of files that are read on demand.
+// cache holds copies of tensors that cannot be viewed in place (compressed, encrypted, misaligned)
+// until Evict or Close, and the most recently used ranges of files that are read on demand.
 type cache struct {
 	most   int64 // bytes of ranges
 	memory *driver.Memory
@@ -41,7 +41,8 @@ type copied struct {
 // errBroken is the error for waiters if the read panicked.
 var errBroken = errors.New("another goroutine was reading the same bytes and panicked")
 
-// get returns a copy, which load makes unless there is one. Concurrent calls for the same bytes share one call of load.
+// get returns a copy, which load makes unless there is one. Concurrent calls for the same bytes
+// share one call of load.
 func (c *cache) get(at span, load func(e *copied) error) ([]byte, error) {
 	c.mu.Lock()
 	e, ok := c.copies[at]
@@ -64,7 +65,8 @@ func (c *cache) get(at span, load func(e *copied) error) ([]byte, error) {
 	return e.data, e.err
 }
 
-// loaded completes a read and wakes those waiting for it. It removes the least recently used ranges.
+// loaded completes a read and wakes those waiting for it. It removes the least recently used
+// ranges.
 func (c *cache) loaded(at span, e *copied) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -122,7 +124,8 @@ func (c *cache) read(r *source.Region, off, size int64) ([]byte, error) {
 	return c.get(span{r, off, size}, func(e *copied) (err error) {
 		e.data, err = r.Slice(off, size)
 		if err == nil && c.memory.Reserve(size) == nil {
-			e.counted, e.keep = size, true
+			e.counted = size
+			e.keep = true
 		}
 		return err
 	})

@@ -8,9 +8,10 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// CheckSignature checks the signature in the file, over all that it covers: whether key made it or, if key is nil, the key in
-// the file, which says nothing about who signed. Verify compares checksums too, and a wrong signature is its error. The
-// error of CheckSignature is for a check that could not be completed, and ErrKey for what is no public key.
+// CheckSignature checks the signature in the file, over all that it covers: whether key made it or,
+// if key is nil, the key in the file, which says nothing about who signed. Verify compares
+// checksums too, and a wrong signature is its error. The error of CheckSignature is for a check
+// that could not be completed, and ErrKey for what is no public key.
 func (m *Model) CheckSignature(ctx context.Context, key crypto.PublicKey) (SignatureState, error) {
 	m = m.opened()
 	if key != nil {

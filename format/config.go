@@ -24,13 +24,15 @@ type config struct {
 	path    string // path of the file or directory, "" for bytes and readers
 	head    []byte // the beginning of the file, for the error of an unknown format
 
-	// door opens the other files of the model. If it is nil, they are next to path. Options.Dir precedes both.
+	// door opens the other files of the model. If it is nil, they are next to path. Options.Dir
+	// precedes both.
 	door door
-	// fs and name are what a later Open would open the model by again: a name in a file system, or a path if fs is nil.
-	// name is "" if there is nothing to open again.
+	// fs and name are what a later Open would open the model by again: a name in a file system, or
+	// a path if fs is nil. name is "" if there is nothing to open again.
 	fs   fs.FS
 	name string
-	// parts are the files in door that are the model together, without an index. It is nil for other directories.
+	// parts are the files in door that are the model together, without an index. It is nil for
+	// other directories.
 	parts []string
 	// isPart means that the file which opens the model is only a part of the file at path.
 	isPart bool
@@ -77,10 +79,10 @@ func (c *config) openNamed() (*source.Region, error) {
 	return c.region(path.Base(c.name), c.name, &handle{file: f, info: info}, true)
 }
 
-// region is the only way to a Region of a file of a model, through every door, while the model is parsed and later. (The
-// own file of a model that is opened by path, by descriptor, from memory or by a reader has one before.) If Options.Trusted
-// was asked before, it must cover the file of that name. region takes ownership of h, even when it fails. path is "" if
-// only the open file knows it.
+// region is the only way to a Region of a file of a model, through every door, while the model is
+// parsed and later. (The own file of a model that is opened by path, by descriptor, from memory or
+// by a reader has one before.) If Options.Trusted was asked before, it must cover the file of that
+// name. region takes ownership of h, even when it fails. path is "" if only the open file knows it.
 func (c *config) region(name, path string, h *handle, parse bool) (*source.Region, error) {
 	o := c.sourceOptions()
 	o.Parse = parse || c.trust != nil // it is hashed by its descriptor
@@ -152,8 +154,9 @@ func (c *config) nameOf(r *source.Region) string {
 	return name
 }
 
-// authenticate asks Options.Trusted what the files of the model must be, and compares r, the file that opens it, before anything
-// of it is used. r is nil for a directory. It does so once, and closes r if it fails.
+// authenticate asks Options.Trusted what the files of the model must be, and compares r, the file
+// that opens it, before anything of it is used. r is nil for a directory. It does so once, and
+// closes r if it fails.
 func (c *config) authenticate(r *source.Region) (err error) {
 	o := &c.options
 	if o.Trusted == nil || c.trust != nil {
@@ -180,8 +183,8 @@ func (c *config) authenticate(r *source.Region) (err error) {
 	return nil
 }
 
-// newTrusted returns what a Trust requires of the files of the model, which is nothing yet. r is the file that opens it, nil for
-// a directory.
+// newTrusted returns what a Trust requires of the files of the model, which is nothing yet. r is
+// the file that opens it, nil for a directory.
 func (c *config) newTrusted(r *source.Region) *trusted {
 	t := &trusted{path: c.path, o: &c.options, memory: c.parse.Memory, source: c.sourceOptions(), required: make(map[string][]Digest)}
 	t.sealer.Changed = errDiffers

@@ -8,8 +8,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Metadata returns a copy of the file's key-value pairs, in file order: none for formats without metadata. Metadata that
-// does not fit Options.MaxMemory is ErrLimit.
+// Metadata returns a copy of the file's key-value pairs, in file order: none for formats without
+// metadata. Metadata that does not fit Options.MaxMemory is ErrLimit.
 func (m *Model) Metadata() (schema.Metadata, error) {
 	m = m.opened()
 	meta, err := inside(m, func() (schema.Metadata, error) {
@@ -21,8 +21,8 @@ func (m *Model) Metadata() (schema.Metadata, error) {
 	return slices.Clone(meta), err
 }
 
-// Value returns the value of a metadata key: the first, if the file repeats it. The error is ErrNotFound if there is none. It
-// costs one value, where Metadata costs all of them.
+// Value returns the value of a metadata key: the first, if the file repeats it. The error is
+// ErrNotFound if there is none. It costs one value, where Metadata costs all of them.
 func (m *Model) Value(key string) (any, error) {
 	m = m.opened()
 	return inside(m, func() (any, error) {
@@ -47,8 +47,8 @@ func (m *Model) valueOf(key string) (value any, ok bool, err error) {
 	return value, ok, err
 }
 
-// Graph returns the operator graph, nil if the file has none. It may be shared with other callers: to
-// change it, use Clone.
+// Graph returns the operator graph, nil if the file has none. It may be shared with other callers:
+// to change it, use Clone.
 func (m *Model) Graph() (*schema.Graph, error) {
 	m = m.opened()
 	if m.parsed.Graph == nil {
@@ -67,9 +67,10 @@ func (m *Model) Native() (*schema.Native, error) {
 	return inside(m, m.parsed.Native)
 }
 
-// CheckClaim checks that the key in the file (Signature.PublicKey) made the signature over the hash or digests that the
-// file records, without comparing these with its data: Verify does both. Otherwise the error is ErrSignature. It is nil
-// for an unsigned file and for one that names no key. Anybody can sign: only a trusted key says who did.
+// CheckClaim checks that the key in the file (Signature.PublicKey) made the signature over the hash
+// or digests that the file records, without comparing these with its data: Verify does both.
+// Otherwise the error is ErrSignature. It is nil for an unsigned file and for one that names no
+// key. Anybody can sign: only a trusted key says who did.
 func (m *Model) CheckClaim() error {
 	m = m.opened()
 	if m.parsed.CheckClaim == nil {
@@ -78,9 +79,10 @@ func (m *Model) CheckClaim() error {
 	return m.within(m.parsed.CheckClaim)
 }
 
-// RestoreNames sets the tensor names in p, a schema of this model (Model.Schema), to those that the tensors had before
-// the format numbered them, if the file has stored them (WriteOptions.KeepNames). It removes the metadata that every file of
-// the format has, where they say nothing: a copy in the format has them again.
+// RestoreNames sets the tensor names in p, a schema of this model (Model.Schema), to those that the
+// tensors had before the format numbered them, if the file has stored them
+// (WriteOptions.KeepNames). It removes the metadata that every file of the format has, where they
+// say nothing: a copy in the format has them again.
 func (m *Model) RestoreNames(p *schema.Schema) error {
 	m = m.opened()
 	restore := m.parsed.Restore
@@ -93,8 +95,8 @@ func (m *Model) RestoreNames(p *schema.Schema) error {
 	})
 }
 
-// Notes lists irregularities of the file that are not errors, such as "header checksum not recorded", and says if it is
-// a part of a model.
+// Notes lists irregularities of the file that are not errors, such as "header checksum not
+// recorded", and says if it is a part of a model.
 func (m *Model) Notes() []string {
 	m = m.opened()
 	var notes []string

@@ -18,7 +18,8 @@ func (m *Model) copy(i int, keep bool, decode func() ([]byte, error)) ([]byte, e
 		if err := m.c.parse.Memory.Reserve(size); err != nil {
 			return m.about(m.index.Name(i), -1, err)
 		}
-		e.counted, e.keep = size, keep
+		e.counted = size
+		e.keep = keep
 		err := m.guard(func() (err error) {
 			e.data, err = decode()
 			return err
@@ -38,8 +39,8 @@ func (m *Model) decoded(i int, keep bool) ([]byte, error) {
 	})
 }
 
-// find returns the region of f, a tensor's file, which it maps if necessary, and checks that it contains the tensor. i
-// is the index of the tensor, or negative if it is not in the index.
+// find returns the region of f, a tensor's file, which it maps if necessary, and checks that it
+// contains the tensor. i is the index of the tensor, or negative if it is not in the index.
 func (m *Model) find(f *file, i int, name string, off, size int64) (*source.Region, error) {
 	r, err := f.open()
 	if err == nil && (off < 0 || off > r.Size() || size > r.Size()-off) {

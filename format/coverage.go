@@ -9,8 +9,8 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 )
 
-// Coverage lists what a verification checked, and by which checksum: a format may have no checksums, or for
-// some parts only. The zero Coverage covers nothing.
+// Coverage lists what a verification checked, and by which checksum: a format may have no
+// checksums, or for some parts only. The zero Coverage covers nothing.
 type Coverage struct {
 	sections  []Covered
 	signature SignatureState
@@ -22,15 +22,16 @@ type Coverage struct {
 // Covered names the checksum of a part of a file.
 type Covered struct {
 	Name string // of the section or tensor
-	// By is the checksum: "xxh64", "crc32 of the weights", "adler32 of the file". It is empty if the
-	// bytes are present and the file has no checksum for them.
+	// By is the checksum: "xxh64", "crc32 of the weights", "adler32 of the file". It is empty if
+	// the bytes are present and the file has no checksum for them.
 	By string
 }
 
 // Sections returns the parts of the file that are not tensors, such as "header".
 func (c *Coverage) Sections() []Covered { return slices.Clone(c.get().sections) }
 
-// Tensors iterates over the verified tensors in file order, without those that VerifyOptions.Tensors leaves out.
+// Tensors iterates over the verified tensors in file order, without those that
+// VerifyOptions.Tensors leaves out.
 func (c *Coverage) Tensors() iter.Seq[Covered] {
 	return func(yield func(Covered) bool) {
 		for i, by := range c.get().tensors {
@@ -45,12 +46,14 @@ func (c *Coverage) Tensors() iter.Seq[Covered] {
 type FileRange struct {
 	File         int   // index of Model.Files
 	Offset, Size int64 // in bytes
-	// Part is what has the bytes: `tensor "w"`, "header", or "" for what is between the parts, such as padding.
+	// Part is what has the bytes: `tensor "w"`, "header", or "" for what is between the parts, such
+	// as padding.
 	Part string
 }
 
-// Uncovered iterates over the bytes that no checksum in the files covers, in the order of the files: whatever is changed
-// in other bytes, verification reports. It does not depend on VerifyOptions.Tensors.
+// Uncovered iterates over the bytes that no checksum in the files covers, in the order of the
+// files: whatever is changed in other bytes, verification reports. It does not depend on
+// VerifyOptions.Tensors.
 func (c *Coverage) Uncovered() iter.Seq[FileRange] {
 	return func(yield func(FileRange) bool) {
 		for _, r := range c.get().uncovered {
@@ -64,7 +67,8 @@ func (c *Coverage) Uncovered() iter.Seq[FileRange] {
 	}
 }
 
-// uncoveredTensors returns the number of verified tensors whose data no checksum covers. Empty tensors do not count.
+// uncoveredTensors returns the number of verified tensors whose data no checksum covers. Empty
+// tensors do not count.
 func (c *Coverage) uncoveredTensors() int {
 	n := 0
 	for i, by := range c.get().tensors {
@@ -86,8 +90,9 @@ func (c *Coverage) get() *Coverage {
 	return c
 }
 
-// String summarizes the coverage: "ok", "ok, but nothing covers the data of 15 tensors", or "ok, but
-// nothing covers the header, the graph or the data of 1 tensor". The zero Coverage is "not verified".
+// String summarizes the coverage: "ok", "ok, but nothing covers the data of 15 tensors", or "ok,
+// but nothing covers the header, the graph or the data of 1 tensor". The zero Coverage is "not
+// verified".
 func (c *Coverage) String() string {
 	if c == nil || c.index == nil {
 		return "not verified"

@@ -24,7 +24,8 @@ type sumState struct {
 	form   int   // the number of the digest that was right
 }
 
-// setForm records that the digest with a number was right, and whether that holds for the first use.
+// setForm records that the digest with a number was right, and whether that holds for the first
+// use.
 func (d *sums) setForm(k, form int, hasPassed bool) {
 	s := &d.states[k]
 	s.mu.Lock()
@@ -33,8 +34,8 @@ func (d *sums) setForm(k, form int, hasPassed bool) {
 	s.passed = s.passed || hasPassed
 }
 
-// right returns the form of declared checksum k that is right, and its digest: the first, if it was not compared. Both are nil
-// for a part without a checksum, and for one that a function compares.
+// right returns the form of declared checksum k that is right, and its digest: the first, if it was
+// not compared. Both are nil for a part without a checksum, and for one that a function compares.
 func (d *sums) right(k int) (*driver.Sum, *driver.Digest) {
 	state := &d.states[k]
 	state.mu.Lock()
@@ -62,7 +63,8 @@ func (d *sums) own(k int) string {
 	return digest.Name()
 }
 
-// of returns what covers the bytes of tensors or parts in the ranges of a declared checksum: "crc32 of the weights".
+// of returns what covers the bytes of tensors or parts in the ranges of a declared checksum: "crc32
+// of the weights".
 func (d *sums) of(k int) string {
 	name := d.own(k)
 	if name == "" {

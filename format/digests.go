@@ -15,7 +15,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// mostRange is the size of the largest signed range that is compared by itself, when a byte of it is first used.
+// mostRange is the size of the largest signed range that is compared by itself, when a byte of it
+// is first used.
 const mostRange = 16 << 20
 
 // errDiffers is the error for bytes that are not those that were signed.
@@ -39,7 +40,8 @@ func checkDigest(d *Digest) error {
 	return nil
 }
 
-// rangesOf returns the ranges of a file of size bytes that have digests, in order. It fails unless they cover all of it.
+// rangesOf returns the ranges of a file of size bytes that have digests, in order. It fails unless
+// they cover all of it.
 func rangesOf(digests []Digest, size int64) ([]signedRange, error) {
 	var ranges []signedRange
 	for _, d := range digests {
@@ -75,7 +77,8 @@ func rangesOf(digests []Digest, size int64) ([]signedRange, error) {
 	return joined, nil
 }
 
-// isCheckedByRange reports whether ranges are small enough to be compared one by one, and do not overlap.
+// isCheckedByRange reports whether ranges are small enough to be compared one by one, and do not
+// overlap.
 func isCheckedByRange(ranges []signedRange) bool {
 	covered := int64(0)
 	for _, r := range ranges {
@@ -151,7 +154,8 @@ func (in *hashing) compareRanges(r *source.Region, ranges []signedRange) error {
 	return nil
 }
 
-// compareAny compares a sealed file without a name with the digests of several files: it must be one of them.
+// compareAny compares a sealed file without a name with the digests of several files: it must be
+// one of them.
 func (in *hashing) compareAny(r *source.Region, files map[string][]Digest) error {
 	// Each range is hashed once with each kind of hash, which is known by the hash of nothing.
 	type kind struct {

@@ -17,8 +17,8 @@ import (
 // dirFormat is the format of this module whose models are directories of files.
 const dirFormat = "tsr"
 
-// openDir opens the model in the directory of m.opening.door. name is that of the directory. isPath reports that it is a
-// path, and not a name in a file system.
+// openDir opens the model in the directory of m.opening.door. name is that of the directory. isPath
+// reports that it is a path, and not a name in a file system.
 func (m *Model) openDir(name string, isPath bool) (*Model, error) {
 	c := &m.opening
 	defer func() { c.door.Close() }()
@@ -52,8 +52,8 @@ func isRepository(entries []driver.DirEntry) bool {
 	return has("snapshots") && (has("blobs") || has("refs"))
 }
 
-// enterSnapshot replaces the door of a repository by that of one of its snapshots. It returns the name of that directory
-// and what is in it.
+// enterSnapshot replaces the door of a repository by that of one of its snapshots. It returns the
+// name of that directory and what is in it.
 func (m *Model) enterSnapshot(name string, isPath bool) (string, []driver.DirEntry, error) {
 	c := &m.opening
 	in := func(dir string) (string, door) {
@@ -102,7 +102,8 @@ func (m *Model) openEntry(entries []driver.DirEntry, name string, isPath bool) e
 			}
 			c.driver = of.driver
 		}
-		c.name, c.parts = name, choice.Parts
+		c.name = name
+		c.parts = choice.Parts
 		if isPath {
 			c.path = name
 		}
@@ -153,8 +154,8 @@ func formatOf(name string) string {
 	return foreign.ByEnding(name)
 }
 
-// checkDriver returns an error that names the package to import if no linked format has files called name. d is the format
-// that was asked for, or nil.
+// checkDriver returns an error that names the package to import if no linked format has files
+// called name. d is the format that was asked for, or nil.
 func checkDriver(d driver.Driver, name, format string) error {
 	_, ok := byExtension(name)
 	if ok || d != nil {

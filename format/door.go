@@ -15,11 +15,13 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// door is where the files of a model come from: a directory, a file system, or the siblings of a reader.
+// door is where the files of a model come from: a directory, a file system, or the siblings of a
+// reader.
 type door interface {
 	// Entries lists the directory, sorted by name, while the model is parsed.
 	Entries() ([]driver.DirEntry, error)
-	// HasChanged lists the directory again and reports whether it has other files than Entries returned.
+	// HasChanged lists the directory again and reports whether it has other files than Entries
+	// returned.
 	HasChanged() bool
 	// Path returns the path of a file for messages, "" if only the open file knows it.
 	Path(name string) string
@@ -32,7 +34,8 @@ type door interface {
 	open(name string) (*handle, error)
 	// stamp returns the Stamp that open would find. It fails for a door whose files have none.
 	stamp(name string) (source.Stamp, error)
-	// isLazy reports whether a declared file is opened when it is first used, since opening it takes long.
+	// isLazy reports whether a declared file is opened when it is first used, since opening it
+	// takes long.
 	isLazy() bool
 }
 
@@ -52,8 +55,8 @@ func (h *handle) region(path string, o source.Options) (*source.Region, error) {
 	return source.FromFile(h.file, h.info, path, o)
 }
 
-// readHead reads the first len(p) bytes of the file, or all of a shorter one. isWhole reports that the file can still be
-// read from its beginning.
+// readHead reads the first len(p) bytes of the file, or all of a shorter one. isWhole reports that
+// the file can still be read from its beginning.
 func (h *handle) readHead(p []byte) (n int, isWhole bool, err error) {
 	r, _ := h.file.(io.ReaderAt)
 	if h.file == nil {
@@ -152,7 +155,8 @@ func (d *directoryDoor) HasChanged() bool {
 // Close implements door.
 func (d *directoryDoor) Close() {
 	d.tree.Close()
-	d.entries, d.parsed = nil, true
+	d.entries = nil
+	d.parsed = true
 }
 
 func (d *directoryDoor) open(name string) (*handle, error) {

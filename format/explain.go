@@ -21,8 +21,8 @@ func (m *Model) explainTensor(err error, name string) error {
 	return m.locate(err, m.path, tensorField(name))
 }
 
-// locate adds format, file and field to an error that lacks them. The field is that of the tensor at the offset of the error, if
-// there is one.
+// locate adds format, file and field to an error that lacks them. The field is that of the tensor
+// at the offset of the error, if there is one.
 func (m *Model) locate(err error, path, field string) error {
 	err = m.asSigned(err)
 	var e *tensor.Error
@@ -32,7 +32,8 @@ func (m *Model) locate(err error, path, field string) error {
 	return wire.Place(err, m.desc.Name, path, field)
 }
 
-// asSigned makes a wrong checksum ErrSignature, too, if the model must have a signature inside: that covers the checksums.
+// asSigned makes a wrong checksum ErrSignature, too, if the model must have a signature inside:
+// that covers the checksums.
 func (m *Model) asSigned(err error) error {
 	t := m.c.trust
 	if t == nil || t.key == nil || !errors.Is(err, tensor.ErrChecksum) || errors.Is(err, tensor.ErrSignature) {

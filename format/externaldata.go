@@ -13,12 +13,13 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// ExternalData reads ranges of files below a directory, which an untrusted file names: the external data of an
-// ONNX model, or that of another format. It opens regular files only. A location that leads out of the
-// directory, by ".." or by a link, is refused; in a snapshot of a Hugging Face cache, links to the blobs of the cache
-// are followed.
+// ExternalData reads ranges of files below a directory, which an untrusted file names: the external
+// data of an ONNX model, or that of another format. It opens regular files only. A location that
+// leads out of the directory, by ".." or by a link, is refused; in a snapshot of a Hugging Face
+// cache, links to the blobs of the cache are followed.
 //
-// A file is opened for its first range and stays open until Close. All methods are safe for concurrent use.
+// A file is opened for its first range and stays open until Close. All methods are safe for
+// concurrent use.
 type ExternalData struct {
 	mu     sync.Mutex
 	dir    *disk.Dir // nil once closed
@@ -44,18 +45,19 @@ func (f *externalFile) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// OpenExternalData returns the files below a directory. It opens the directory when it is first used.
+// OpenExternalData returns the files below a directory. It opens the directory when it is first
+// used.
 func OpenExternalData(dir string) *ExternalData {
 	return &ExternalData{dir: disk.OpenDir(dir, ""), opened: map[string]*externalFile{}}
 }
 
-// Range returns length bytes at offset of the file at a location, a path below the directory with slashes. A length of -1 means
-// up to the end of the file. The section reads the file when it is used, until Close; with tensor.FromReaderAt
-// it is the data of a view.
+// Range returns length bytes at offset of the file at a location, a path below the directory with
+// slashes. A length of -1 means up to the end of the file. The section reads the file when it is
+// used, until Close; with tensor.FromReaderAt it is the data of a view.
 //
-// Errors: ErrCorrupt for a location that is not below the directory and for a range that is none, ErrUnsupported for a link
-// that leads out of it, ErrTruncated for a range that the file does not have, ErrLimit for the 1,025th file, ErrClosed,
-// and those of the system, such as fs.ErrNotExist.
+// Errors: ErrCorrupt for a location that is not below the directory and for a range that is none,
+// ErrUnsupported for a link that leads out of it, ErrTruncated for a range that the file does not
+// have, ErrLimit for the 1,025th file, ErrClosed, and those of the system, such as fs.ErrNotExist.
 func (e *ExternalData) Range(location string, offset, length int64) (*io.SectionReader, error) {
 	if err := external.CheckLocation([]byte(location)); err != nil {
 		return nil, err
@@ -108,7 +110,8 @@ func (e *ExternalData) open(name string) (*externalFile, error) {
 	return f, nil
 }
 
-// Close closes the files. Ranges of them return ErrClosed from then on. A second Close does nothing.
+// Close closes the files. Ranges of them return ErrClosed from then on. A second Close does
+// nothing.
 func (e *ExternalData) Close() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -8,9 +8,10 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// InFileOrder iterates over the tensors by file and offset (tensor.Info.File and Offset), so that a program that reads them
-// one after the other reads each file, such as the shards of a model, from front to back. Tensors whose data is stored in
-// another form, without an offset, come behind the others of their file, in the order of Tensors.
+// InFileOrder iterates over the tensors by file and offset (tensor.Info.File and Offset), so that a
+// program that reads them one after the other reads each file, such as the shards of a model, from
+// front to back. Tensors whose data is stored in another form, without an offset, come behind the
+// others of their file, in the order of Tensors.
 func (m *Model) InFileOrder() iter.Seq2[string, tensor.View] {
 	return func(yield func(string, tensor.View) bool) {
 		for _, i := range m.fileOrder() {
@@ -35,7 +36,8 @@ func (m *Model) fileOrder() []int {
 		places[i] = place{info.File, info.Offset}
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
-		x, y := places[a], places[b]
+		x := places[a]
+		y := places[b]
 		if x.file != y.file {
 			return cmp.Compare(x.file, y.file)
 		}

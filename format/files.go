@@ -37,8 +37,8 @@ type spaces struct {
 	structure pass.Record             // what Parse has read
 }
 
-// lender lends views of tensors that are not in the index: the model that is parsed. f is nil for a file that the model
-// does not have.
+// lender lends views of tensors that are not in the index: the model that is parsed. f is nil for a
+// file that the model does not have.
 type lender interface {
 	lend(f *file, info *tensor.Info) tensor.View
 }
@@ -128,7 +128,8 @@ func (s *spaces) readAll() error {
 		}
 		_, err := f.open()
 		if errors.Is(err, fs.ErrNotExist) {
-			f.why, f.state = err, absent
+			f.why = err
+			f.state = absent
 			continue
 		}
 		if err != nil {
@@ -263,7 +264,8 @@ func (f *file) check(off, size int64) error {
 	return nil
 }
 
-// declare looks at a file that is opened when it is first used, and keeps up to mostKept of them open.
+// declare looks at a file that is opened when it is first used, and keeps up to mostKept of them
+// open.
 func (f *file) declare() error {
 	door := f.of.door()
 	if door.isLazy() {
@@ -279,7 +281,8 @@ func (f *file) declare() error {
 		if err != nil {
 			return err
 		}
-		f.state, f.seen = present, stamp
+		f.state = present
+		f.seen = stamp
 		return nil
 	}
 	f.why = err
@@ -289,7 +292,8 @@ func (f *file) declare() error {
 	return nil
 }
 
-// keep makes h the file that was declared. isWhole reports that h can still be read from its beginning.
+// keep makes h the file that was declared. isWhole reports that h can still be read from its
+// beginning.
 func (f *file) keep(h *handle, isWhole bool) {
 	if h.info != nil {
 		f.state, f.seen = present, source.StampOf(h.info)
@@ -302,7 +306,8 @@ func (f *file) keep(h *handle, isWhole bool) {
 	f.kept = h
 }
 
-// isTransient reports whether an error is a passing state of the system, not a property of the file.
+// isTransient reports whether an error is a passing state of the system, not a property of the
+// file.
 func isTransient(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ENOMEM) || errors.Is(err, syscall.EIO)
 }

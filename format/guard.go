@@ -32,7 +32,8 @@ func (m *Model) guard(f func() error) error {
 // holds reports whether an address is in the memory of any file of the model.
 func (m *Model) holds(addr uintptr) bool { return m.spaces.holding(addr) != nil }
 
-// fault returns the error for an address that the model holds and that cannot be read. It names the tensor there.
+// fault returns the error for an address that the model holds and that cannot be read. It names the
+// tensor there.
 func (m *Model) fault(addr uintptr) error {
 	of := m.spaces.holding(addr)
 	r := of.region.Load()
@@ -40,12 +41,14 @@ func (m *Model) fault(addr uintptr) error {
 	return &tensor.Error{Format: m.desc.Name, Path: r.Path(), Field: m.fieldAt(of.number, off), Offset: off, Err: source.ErrCut}
 }
 
-// Guard calls f and guards its use of raw slices of the model's tensors (View.Bytes, tensor.As). Close waits until
-// f returns. If f reads bytes that a file lost because it was cut short, f ends there and Guard returns
-// ErrTruncated, which names the tensor. Calls of Guard and View.Use nest; f must not call Close.
+// Guard calls f and guards its use of raw slices of the model's tensors (View.Bytes, tensor.As).
+// Close waits until f returns. If f reads bytes that a file lost because it was cut short, f ends
+// there and Guard returns ErrTruncated, which names the tensor. Calls of Guard and View.Use nest; f
+// must not call Close.
 //
-// The guard covers the calling goroutine only: a goroutine that f starts must call Guard itself, or a
-// fault in it ends the process. A system call with missing bytes as its argument returns EFAULT to f.
+// The guard covers the calling goroutine only: a goroutine that f starts must call Guard itself, or
+// a fault in it ends the process. A system call with missing bytes as its argument returns EFAULT
+// to f.
 func (m *Model) Guard(f func() error) error {
 	m = m.opened()
 	if err := m.main.Enter(); err != nil {

@@ -9,13 +9,15 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// OpenHead opens a model of which only the beginning is there, such as the header of a file in a registry: metadata,
-// names, dtypes and shapes can be read, and whatever needs more bytes is ErrTruncated. size is the size of the whole file;
-// 0 means that it is not known, which suits the formats whose header says where the tensors end (safetensors, GGUF). If
-// the structure of the file goes on after head, OpenHead returns ErrTruncated: fetch more.
+// OpenHead opens a model of which only the beginning is there, such as the header of a file in a
+// registry: metadata, names, dtypes and shapes can be read, and whatever needs more bytes is
+// ErrTruncated. size is the size of the whole file; 0 means that it is not known, which suits the
+// formats whose header says where the tensors end (safetensors, GGUF). If the structure of the file
+// goes on after head, OpenHead returns ErrTruncated: fetch more.
 //
-// There is nothing to compare the whole file with: Options.Trusted is ErrUnsupported, and so is a size below that of
-// head. Options.Private has no effect. head must not change until the model is closed.
+// There is nothing to compare the whole file with: Options.Trusted is ErrUnsupported, and so is a
+// size below that of head. Options.Private has no effect. head must not change until the model is
+// closed.
 func OpenHead(head []byte, size int64, opts *Options) (*Model, error) {
 	m, err := newModel(opts)
 	if err != nil {
@@ -54,8 +56,8 @@ func truncated(head []byte, why error) error {
 	return &tensor.Error{Field: "head", Offset: int64(len(head)), Err: fmt.Errorf("%w: the first %d bytes do not have the whole structure, or it is damaged: %w", ErrTruncated, len(head), why)}
 }
 
-// headReader is a file of which only the beginning is there. While the file is parsed, which reads ahead, a few bytes after
-// the beginning are zeros; OpenHead compares where the structure ends.
+// headReader is a file of which only the beginning is there. While the file is parsed, which reads
+// ahead, a few bytes after the beginning are zeros; OpenHead compares where the structure ends.
 type headReader struct {
 	head     []byte
 	size     int64

@@ -22,7 +22,8 @@ func (in *input) Path() string {
 	return in.f.path()
 }
 
-// InMemory implements driver.Source. During parsing bytes are copied and recorded; bytes of a sealed file are always copied.
+// InMemory implements driver.Source. During parsing bytes are copied and recorded; bytes of a
+// sealed file are always copied.
 func (in *input) InMemory() bool {
 	return in.Region.InMemory() && in.f.of.frozen && !in.Region.Sealed()
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/weightmap/weightmap/internal/memory"
 )
 
-// Prefetch asks the system to read the files ahead. It returns before they are read, but opens those that were not used
-// yet, which may be many; with Options.Lock it reads them.
+// Prefetch asks the system to read the files ahead. It returns before they are read, but opens
+// those that were not used yet, which may be many; with Options.Lock it reads them.
 func (m *Model) Prefetch(ctx context.Context) error {
 	m = m.opened()
 	ctx = cmp.Or(ctx, context.Background())
@@ -20,10 +20,10 @@ func (m *Model) Prefetch(ctx context.Context) error {
 	return m.advise(memory.Prefetch)
 }
 
-// Evict reduces the memory of the process: it unmaps the pages of the mapped files and drops cached and
-// decoded tensors. Raw slices stay valid; what is used again is mapped again, mostly from the page cache, or
-// decoded again. Locked pages stay (Options.Lock), and on systems other than Linux and Android all
-// mapped pages do.
+// Evict reduces the memory of the process: it unmaps the pages of the mapped files and drops cached
+// and decoded tensors. Raw slices stay valid; what is used again is mapped again, mostly from the
+// page cache, or decoded again. Locked pages stay (Options.Lock), and on systems other than Linux
+// and Android all mapped pages do.
 func (m *Model) Evict() error {
 	m = m.opened()
 	m.cache.evict()
@@ -43,9 +43,9 @@ func (m *Model) advise(a memory.Advice) error {
 	})
 }
 
-// Close makes further access return ErrClosed, waits for running calls such as View.Use, Guard and Verify, and
-// unmaps the file. A function that such a call runs must not call Close, which would wait for it
-// forever; the body of a loop over Tensors may. A second Close does nothing.
+// Close makes further access return ErrClosed, waits for running calls such as View.Use, Guard and
+// Verify, and unmaps the file. A function that such a call runs must not call Close, which would
+// wait for it forever; the body of a loop over Tensors may. A second Close does nothing.
 func (m *Model) Close() error {
 	m = m.opened()
 	err := m.main.Close()

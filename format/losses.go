@@ -8,8 +8,8 @@ import (
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
-// Losses returns what Create would refuse: all that the format cannot hold of a schema, but for what WriteOptions.AcceptLoss
-// names. The error is for options that are wrong.
+// Losses returns what Create would refuse: all that the format cannot hold of a schema, but for
+// what WriteOptions.AcceptLoss names. The error is for options that are wrong.
 func Losses(path string, s *schema.Schema, o *WriteOptions) ([]schema.Loss, error) {
 	d, err := formatFor(path, o)
 	if err != nil {
@@ -30,8 +30,8 @@ func Losses(path string, s *schema.Schema, o *WriteOptions) ([]schema.Loss, erro
 	return nil, wire.Place(err, driverName(d), path, "")
 }
 
-// fit returns the schema without the losses that the caller accepts, or a LossError with all others. It returns
-// the schema itself for a Driver that is no Writer.
+// fit returns the schema without the losses that the caller accepts, or a LossError with all
+// others. It returns the schema itself for a Driver that is no Writer.
 func fit(d driver.Driver, s *schema.Schema, o *driver.LayoutOptions, accept []string) (*schema.Schema, error) {
 	w, ok := d.(driver.Writer)
 	if !ok {
@@ -42,7 +42,8 @@ func fit(d driver.Driver, s *schema.Schema, o *driver.LayoutOptions, accept []st
 	})
 }
 
-// formatFor returns the driver of the format to write: that of the options or of the extension of path.
+// formatFor returns the driver of the format to write: that of the options or of the extension of
+// path.
 func formatFor(path string, o *WriteOptions) (driver.Driver, error) {
 	var f Format
 	if o != nil {

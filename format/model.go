@@ -22,9 +22,10 @@ type Model struct {
 	c      *config // &opening, except in tests
 	desc   driver.Description
 	source input // of main, while it is parsed
-	// main is the model's own file, empty heap memory for a directory. It guards the whole model: every use of any of its
-	// files is between Enter and Leave of main, and the other files are closed when its memory is released. No code takes
-	// a lock while it holds another, except for the locks of single tensors, which are taken first.
+	// main is the model's own file, empty heap memory for a directory. It guards the whole model:
+	// every use of any of its files is between Enter and Leave of main, and the other files are
+	// closed when its memory is released. No code takes a lock while it holds another, except for
+	// the locks of single tensors, which are taken first.
 	main   *source.Region
 	path   string       // the path in errors, or a reader's name
 	was    source.Stamp // of the file, or of the directory before it was listed
@@ -76,8 +77,8 @@ func (m *Model) Path() string {
 	return m.c.path
 }
 
-// Signature returns what the file states about its signature, nil if it is unsigned. It does not tell
-// whether the signature is valid: Verify and CheckClaim do.
+// Signature returns what the file states about its signature, nil if it is unsigned. It does not
+// tell whether the signature is valid: Verify and CheckClaim do.
 func (m *Model) Signature() *schema.Signature {
 	m = m.opened()
 	s := m.parsed.Signature
@@ -88,8 +89,8 @@ func (m *Model) Signature() *schema.Signature {
 	return &c
 }
 
-// Own returns what the package of the model's format knows of it, for the From of that package. It is nil for a format that has
-// nothing, and for a nil Model.
+// Own returns what the package of the model's format knows of it, for the From of that package. It
+// is nil for a format that has nothing, and for a nil Model.
 func (m *Model) Own() any { return m.opened().parsed.Own }
 
 // NeedsKey reports whether the data is encrypted and Options.Key was not set.
@@ -137,8 +138,8 @@ func (m *Model) regions() iter.Seq[*source.Region] {
 }
 
 // Files returns the paths of all files of the model: that of Path, then shards, the files of a
-// directory, and external data, even if it is missing. tensor.Info.File is an index of it. It is nil for bytes and
-// readers, whose files Stats lists.
+// directory, and external data, even if it is missing. tensor.Info.File is an index of it. It is
+// nil for bytes and readers, whose files Stats lists.
 func (m *Model) Files() []string {
 	m = m.opened()
 	if m.Path() == "" {

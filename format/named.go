@@ -22,8 +22,8 @@ type namedFile struct {
 	note    string
 }
 
-// nameDigest returns the digest that the name of a file has, or the name that it leads to. It has no digits if there is
-// none.
+// nameDigest returns the digest that the name of a file has, or the name that it leads to. It has
+// no digits if there is none.
 func (m *Model) nameDigest(f *file) disk.NameDigest {
 	c := m.c
 	isOwn := f.number == 0
@@ -112,7 +112,8 @@ func (v *verification) isReplaced(n *namedFile) bool {
 	if err != nil {
 		return true
 	}
-	now, was := source.StampOf(info), n.r.Stamp()
+	now := source.StampOf(info)
+	was := n.r.Stamp()
 	return !was.Same(&now)
 }
 
@@ -127,7 +128,8 @@ func (v *verification) coverFile(n *namedFile) {
 	}
 }
 
-// coverNamed records that digests cover the sections without a checksum, if they cover all files of the model.
+// coverNamed records that digests cover the sections without a checksum, if they cover all files of
+// the model.
 func (v *verification) coverNamed(named []*namedFile) {
 	files := len(v.m.spaces.files)
 	if v.m.isDir {

@@ -47,7 +47,8 @@ func (m *Model) openTree(c *config) error {
 	r := source.FromBytes(nil)
 	r.SetOrigin("", c.name)
 	m.init(r, c)
-	m.spaces.others, m.isDir = c.door, true
+	m.spaces.others = c.door
+	m.isDir = true
 	if c.name != "" {
 		m.was, _ = c.look() // what is gone by now is gone when it is compared
 	}
@@ -57,7 +58,8 @@ func (m *Model) openTree(c *config) error {
 	})
 }
 
-// parserOf returns what parses the directory c.door, or the files c.parts of it. It is nil if the driver parses none.
+// parserOf returns what parses the directory c.door, or the files c.parts of it. It is nil if the
+// driver parses none.
 func parserOf(c *config) func(driver.Dir, *driver.Index, *driver.ParseOptions) (*driver.Parsed, error) {
 	if c.parts == nil {
 		switch p := c.driver.(type) {
@@ -77,8 +79,8 @@ func parserOf(c *config) func(driver.Dir, *driver.Index, *driver.ParseOptions) (
 	}
 }
 
-// open opens the model with parse. It closes the model if it fails or a reader panics. Then it drops the context of
-// opening, as drivers may keep the options.
+// open opens the model with parse. It closes the model if it fails or a reader panics. Then it
+// drops the context of opening, as drivers may keep the options.
 func (m *Model) open(c *config, parse func() error) (err error) {
 	good := false
 	defer func() {
@@ -168,7 +170,8 @@ func (m *Model) init(r *source.Region, c *config) {
 	}
 	m.main.SetOrigin(m.desc.Name, m.path)
 	m.index.Count(c.parse.Memory)
-	m.cache.most, m.cache.memory = c.options.CacheBytes, c.parse.Memory
+	m.cache.most = c.options.CacheBytes
+	m.cache.memory = c.parse.Memory
 	s := &m.spaces
 	s.c = c
 	s.format = m.desc.Name
@@ -184,7 +187,8 @@ func (m *Model) init(r *source.Region, c *config) {
 func (m *Model) checkIndex() error {
 	for i := range m.index.Len() {
 		space, off, n := m.index.Place(i)
-		size, err := n, error(nil) // which only the file determines, unless:
+		size := n
+		var err error // which only the file determines, unless:
 		if e := m.index.Encoding(i); e == nil {
 			size, err = m.index.Shape(i).ByteSize(m.index.DType(i))
 		} else if e.BlockBytes > 0 {
@@ -210,8 +214,9 @@ func (m *Model) checkIndex() error {
 	return nil
 }
 
-// checkChanged returns ErrChanged if the file that says what the files of the model are is no longer the one that was
-// parsed, so that the other files may be those of another model. err is the error of opening so far.
+// checkChanged returns ErrChanged if the file that says what the files of the model are is no
+// longer the one that was parsed, so that the other files may be those of another model. err is the
+// error of opening so far.
 func (m *Model) checkChanged(err error) error {
 	if m.c.name == "" || !m.spaces.isUsed {
 		return err
@@ -230,7 +235,8 @@ func (m *Model) checkChanged(err error) error {
 	return &tensor.Error{Format: m.desc.Name, Path: m.path, Offset: -1, Err: changed}
 }
 
-// newModel returns a model that is not open yet. Its driver is that of Options.Format, nil to detect the format.
+// newModel returns a model that is not open yet. Its driver is that of Options.Format, nil to
+// detect the format.
 func newModel(opts *Options) (*Model, error) {
 	m := &Model{}
 	o, err := checkOptions(opts)

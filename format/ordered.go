@@ -20,7 +20,8 @@ type orderedEncoder struct {
 	clear func()        // removes spool
 }
 
-// Tensor implements driver.Encoder. It encodes a tensor whose turn it is, then the stored ones that follow it.
+// Tensor implements driver.Encoder. It encodes a tensor whose turn it is, then the stored ones that
+// follow it.
 func (q *orderedEncoder) Tensor(i int, in driver.Input) error {
 	if i != q.order[0] {
 		return q.store(i, in)

@@ -87,7 +87,8 @@ func (o *owner) Expose(info *tensor.Info, b []byte) error {
 	return r.Expose()
 }
 
-// Show implements memory.Owner. It finds the place of b by its address, which no description can get wrong.
+// Show implements memory.Owner. It finds the place of b by its address, which no description can
+// get wrong.
 func (o *owner) Show(b []byte) error {
 	r := o.f.region.Load()
 	r.MarkMemory(b)
@@ -97,9 +98,9 @@ func (o *owner) Show(b []byte) error {
 	return r.Show(r.FaultOffset(memory.Address(b)), int64(len(b)))
 }
 
-// Load implements memory.Owner. It returns the bytes of a tensor, or of a part of a tensor behind a reader. It keeps
-// the results of the driver and copies of misaligned tensors; data from a reader goes
-// into the cache.
+// Load implements memory.Owner. It returns the bytes of a tensor, or of a part of a tensor behind a
+// reader. It keeps the results of the driver and copies of misaligned tensors; data from a reader
+// goes into the cache.
 func (o *owner) Load(info *tensor.Info) ([]byte, error) {
 	i, _ := o.m.index.Lookup(info.Name)
 	r := o.f.region.Load()

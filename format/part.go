@@ -11,14 +11,15 @@ import (
 	"github.com/weightmap/weightmap/internal/shards"
 )
 
-// Part returns which part of a model of several files this file is, counted from 1, and how many there are.
-// Both are 0 if it is no part, which includes a model that was opened with all its parts: by its index, its
-// directory, or the first part of a split GGUF model.
+// Part returns which part of a model of several files this file is, counted from 1, and how many
+// there are. Both are 0 if it is no part, which includes a model that was opened with all its
+// parts: by its index, its directory, or the first part of a split GGUF model.
 //
-// A file is a part if it says so (split.no and split.count of GGUF), if an index in its directory lists it beside
-// others, or if it is called like one, as model-00001-of-00002.safetensors is. The first call of Part or
-// Notes looks for the index; behind a reader, and under Options.Trusted, only the file and its name count. Create refuses to write the schema of a part as if it
-// were a model, unless WriteOptions.AcceptLoss has "part".
+// A file is a part if it says so (split.no and split.count of GGUF), if an index in its directory
+// lists it beside others, or if it is called like one, as model-00001-of-00002.safetensors is. The
+// first call of Part or Notes looks for the index; behind a reader, and under Options.Trusted, only
+// the file and its name count. Create refuses to write the schema of a part as if it were a model,
+// unless WriteOptions.AcceptLoss has "part".
 func (m *Model) Part() (index, count int) {
 	p := m.part()
 	return p.No, p.Count
@@ -37,7 +38,8 @@ func (m *Model) part() shards.Part {
 		}
 		m.place.part = m.namedPart()
 		if parsed.Part > 0 {
-			m.place.part.No, m.place.part.Count = parsed.Part, parsed.Parts
+			m.place.part.No = parsed.Part
+			m.place.part.Count = parsed.Parts
 		}
 	})
 	return m.place.part

@@ -20,26 +20,31 @@ type Piece struct {
 	Last    bool   // the request has no further piece
 }
 
-// Stream reads tensors and slices of tensors, or all tensors if requests is nil, and calls f with one piece after the other, such as to copy them to a device.
-// Requests come in the order of their tensors in the file, compressed ones first, and the pieces of a request one after the
-// other, from its first byte to its last. A request without bytes, as for a tensor of shape [0], has one piece with Last and
-// no Data.
+// Stream reads tensors and slices of tensors, or all tensors if requests is nil, and calls f with
+// one piece after the other, such as to copy them to a device. Requests come in the order of their
+// tensors in the file, compressed ones first, and the pieces of a request one after the other, from
+// its first byte to its last. A request without bytes, as for a tensor of shape [0], has one piece
+// with Last and no Data.
 //
-// Stream fills the buffers of ring in turn, and the data of a piece lie in one of them until f returns. A buffer must have
-// room for an element, or for a block of an Encoding. Behind a reader each is filled by one read, so give it megabytes.
-// Without a ring Stream uses a buffer of its choice. It takes no more memory for tensors that are stored as they are,
-// and decompresses others piece by piece where their format can. The bytes are little-endian, as View.ReadInto returns them.
-// The requests have neither Bytes nor Floats. Without requests, Piece.Request is the index of the tensor (Model.At).
+// Stream fills the buffers of ring in turn, and the data of a piece lie in one of them until f
+// returns. A buffer must have room for an element, or for a block of an Encoding. Behind a reader
+// each is filled by one read, so give it megabytes. Without a ring Stream uses a buffer of its
+// choice. It takes no more memory for tensors that are stored as they are, and decompresses others
+// piece by piece where their format can. The bytes are little-endian, as View.ReadInto returns
+// them. The requests have neither Bytes nor Floats. Without requests, Piece.Request is the index of
+// the tensor (Model.At).
 //
-// Stream calls f on the goroutine of its caller. f must not close the model. An error of f ends Stream, which returns it as
-// it is.
+// Stream calls f on the goroutine of its caller. f must not close the model. An error of f ends
+// Stream, which returns it as it is.
 //
-// Under Options.Trusted the bytes of each piece were compared with what was signed. Where Options.Check has checksums
-// compared before the first use of a tensor, Stream compares them before its first piece, and reads the tensor twice. The
-// checksum of compressed data may only be known at its end: if that is wrong, the error comes after the pieces.
+// Under Options.Trusted the bytes of each piece were compared with what was signed. Where
+// Options.Check has checksums compared before the first use of a tensor, Stream compares them
+// before its first piece, and reads the tensor twice. The checksum of compressed data may only be
+// known at its end: if that is wrong, the error comes after the pieces.
 //
-// Errors name the tensor, before anything is read where they are known by then: ErrNotFound, ErrShape (a slice outside of
-// the tensor), ErrOption (Bytes or Floats set, a buffer without room). Others are those of View.ReadInto and the context's.
+// Errors name the tensor, before anything is read where they are known by then: ErrNotFound,
+// ErrShape (a slice outside of the tensor), ErrOption (Bytes or Floats set, a buffer without room).
+// Others are those of View.ReadInto and the context's.
 func (m *Model) Stream(ctx context.Context, requests []Request, ring [][]byte, f func(Piece) error) error {
 	m = m.opened()
 	s := &streaming{verification: newVerification(m, ctx, &VerifyOptions{Workers: 1}), f: f, ring: ring}
@@ -57,7 +62,8 @@ func (m *Model) Stream(ctx context.Context, requests []Request, ring [][]byte, f
 	return err
 }
 
-// streaming is a call of Stream. It collects the bytes of one request at a time in the buffers of the ring.
+// streaming is a call of Stream. It collects the bytes of one request at a time in the buffers of
+// the ring.
 type streaming struct {
 	*verification
 	f      func(Piece) error
@@ -89,7 +95,8 @@ func (s *streaming) plan(requests []Request) ([]*streamedRequest, error) {
 		}
 	}
 	var list []*streamedRequest
-	total, unit := int64(0), int64(1)
+	total := int64(0)
+	unit := int64(1)
 	step := int64(pass.PieceSize) // which stays in a cache
 	for k := range requests {
 		q := &requests[k]
@@ -124,7 +131,8 @@ func (s *streaming) plan(requests []Request) ([]*streamedRequest, error) {
 	return list, nil
 }
 
-// compare orders requests as Stream reads them: by the place of the tensor, then by that of the slice.
+// compare orders requests as Stream reads them: by the place of the tensor, then by that of the
+// slice.
 func (t *streamedRequest) compare(x *streamedRequest) int {
 	byPlace := cmp.Or(cmp.Compare(t.File, x.File), cmp.Compare(t.Offset, x.Offset))
 	switch {
@@ -303,7 +311,8 @@ func (s *streaming) readDecoded(t *streamedRequest) error {
 	return w.ended(t.Size)
 }
 
-// readSection reads requests of tensors that are compressed together, in as few passes as their order allows.
+// readSection reads requests of tensors that are compressed together, in as few passes as their
+// order allows.
 func (s *streaming) readSection(list []*streamedRequest) error {
 	section := s.m.parsed.Section
 	for _, t := range list {
@@ -337,7 +346,8 @@ func (s *streaming) readSection(list []*streamedRequest) error {
 	return nil
 }
 
-// selection is a writer of decoded data that passes on the selected bytes of requests, in the order of the data.
+// selection is a writer of decoded data that passes on the selected bytes of requests, in the order
+// of the data.
 type selection struct {
 	s       *streaming
 	list    []*streamedRequest // that are not complete
@@ -360,8 +370,10 @@ func (w *selection) Write(b []byte) (int, error) {
 			w.isBegun = true
 		}
 		if w.run == t.runs.Count || t.bytes == 0 {
-			w.list, w.from = w.list[1:], w.from[1:]
-			w.isBegun, w.run = false, 0
+			w.list = w.list[1:]
+			w.from = w.from[1:]
+			w.isBegun = false
+			w.run = 0
 			continue
 		}
 		skip := w.from[0] + t.runs.At(w.run) + w.done - w.at
@@ -377,7 +389,8 @@ func (w *selection) Write(b []byte) (int, error) {
 		w.at += skip + int64(len(part))
 		b = b[skip+int64(len(part)):]
 		if w.done == t.runs.Bytes {
-			w.run, w.done = w.run+1, 0
+			w.run = w.run + 1
+			w.done = 0
 		}
 	}
 	w.at += int64(len(b))
@@ -403,7 +416,9 @@ func (w *selection) ended(size int64) error {
 
 // begin starts a request, and ends one that is empty.
 func (s *streaming) begin(t *streamedRequest) error {
-	s.request, s.offset, s.n = t, 0, 0
+	s.request = t
+	s.offset = 0
+	s.n = 0
 	s.buf = nil
 	if t.bytes == 0 {
 		return s.call(nil)
@@ -430,7 +445,8 @@ func (s *streaming) filled(n int) error {
 		return nil
 	}
 	b := s.buf
-	s.buf, s.n = nil, 0
+	s.buf = nil
+	s.n = 0
 	return s.call(b)
 }
 

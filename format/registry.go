@@ -13,8 +13,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Format is a format, with the options that only it has for writing: mle.Format{Chunked: true}. The zero value of a
-// format's type has the usual options; ByName and ByExtension return it.
+// Format is a format, with the options that only it has for writing: mle.Format{Chunked: true}. The
+// zero value of a format's type has the usual options; ByName and ByExtension return it.
 type Format interface {
 	// Driver returns what reads and writes the format.
 	Driver() driver.Driver
@@ -32,8 +32,8 @@ var registry struct {
 	formats []registered // sorted by name
 }
 
-// Register makes a format available to Open and Create. Packages of formats call it from init. It panics if the
-// driver has no name, or that of a registered format.
+// Register makes a format available to Open and Create. Packages of formats call it from init. It
+// panics if the driver has no name, or that of a registered format.
 func Register(f Format) {
 	registry.Lock()
 	defer registry.Unlock()
@@ -90,8 +90,8 @@ func Writable() []string {
 	return names
 }
 
-// ByName returns the registered format with the given name, such as "gguf". The error is ErrUnknownFormat, and names the
-// package to import if there is one.
+// ByName returns the registered format with the given name, such as "gguf". The error is
+// ErrUnknownFormat, and names the package to import if there is one.
 func ByName(name string) (Format, error) {
 	r, err := byName(name)
 	return r.Format, err
@@ -116,8 +116,8 @@ func unregistered(path, what string) error {
 	return &tensor.Error{Path: path, Field: "format", Offset: -1, Err: err}
 }
 
-// ByExtension returns the registered format whose files usually have the extension of path. The error is
-// ErrUnknownFormat, and names the package to import if there is one.
+// ByExtension returns the registered format whose files usually have the extension of path. The
+// error is ErrUnknownFormat, and names the package to import if there is one.
 func ByExtension(path string) (Format, error) {
 	r, ok := byExtension(path)
 	if ok {
@@ -144,9 +144,9 @@ func endsLike(d driver.Driver, path string) bool {
 	return slices.ContainsFunc(d.Describe().Extensions, func(e string) bool { return strings.HasSuffix(path, e) })
 }
 
-// Detect returns the name of the format of a file of size bytes that begins with head; driver.SniffLen bytes
-// suffice. The error is ErrUnknownFormat if no registered format matches. If several do, Detect returns the
-// first by name.
+// Detect returns the name of the format of a file of size bytes that begins with head;
+// driver.SniffLen bytes suffice. The error is ErrUnknownFormat if no registered format matches. If
+// several do, Detect returns the first by name.
 func Detect(head []byte, size int64) (string, error) {
 	d := detect(head, size, "")
 	if d == nil {
@@ -155,7 +155,8 @@ func Detect(head []byte, size int64) (string, error) {
 	return d.Describe().Name, nil
 }
 
-// detect goes by content; the extension of path only breaks ties. It returns nil when no format claims the file.
+// detect goes by content; the extension of path only breaks ties. It returns nil when no format
+// claims the file.
 func detect(head []byte, size int64, path string) (found driver.Driver) {
 	for _, r := range formats() {
 		if r.driver.Detect(head, size) && (found == nil || endsLike(r.driver, path)) {
@@ -184,7 +185,8 @@ func unknown(head []byte, path string) error {
 	if len(head) > 0 {
 		begins = fmt.Sprintf("begins with % x", head[:min(len(head), 8)])
 	}
-	expected, err := "", ErrUnknownFormat
+	expected := ""
+	err := ErrUnknownFormat
 	r, ok := byExtension(path)
 	if ok {
 		expected = r.name
@@ -202,8 +204,8 @@ func noDriver(name string) error {
 	return foreign.NoDriver(name)
 }
 
-// other says what a file is that d could not parse, "" if it may well be of that format. A message without a magic
-// goes by its name, and an archive by its first entry.
+// other says what a file is that d could not parse, "" if it may well be of that format. A message
+// without a magic goes by its name, and an archive by its first entry.
 func other(d driver.Driver, head []byte, size int64, path string) string {
 	if len(head) == 0 {
 		return ""
@@ -229,7 +231,8 @@ func other(d driver.Driver, head []byte, size int64, path string) string {
 	return foreign.Guess(head)
 }
 
-// named says in the error of a file or directory what it is. An error of a format that was asked for keeps the rest.
+// named says in the error of a file or directory what it is. An error of a format that was asked
+// for keeps the rest.
 func named(err error, is, asked, path string) error {
 	e := tensor.Error{Path: path, Offset: -1}
 	var of *tensor.Error

@@ -16,9 +16,9 @@ type Request struct {
 	Tensor string
 	// Slice is the part of it, as View.Slice takes it; nil for the whole tensor.
 	Slice []tensor.Range
-	// Bytes takes the little-endian bytes, as View.ReadInto returns them. It may have more room than that. With neither
-	// Bytes nor Floats, Load brings the tensor into memory, where its views find it: its pages are mapped, and what is
-	// compressed is decoded and kept.
+	// Bytes takes the little-endian bytes, as View.ReadInto returns them. It may have more room
+	// than that. With neither Bytes nor Floats, Load brings the tensor into memory, where its views
+	// find it: its pages are mapped, and what is compressed is decoded and kept.
 	Bytes []byte
 	// Floats takes the numbers, as tensor.Decode returns them. It may have more room than that.
 	Floats []float32
@@ -43,7 +43,8 @@ type checkedRequest struct {
 // unit is the indivisible part of a tensor: an element or a block.
 type unit struct{ elems, bytes int64 }
 
-// checkRequest finds the tensor of a request and checks the request as far as possible before reading.
+// checkRequest finds the tensor of a request and checks the request as far as possible before
+// reading.
 func (m *Model) checkRequest(q *Request) (*checkedRequest, error) {
 	i, ok := m.index.Lookup(q.Tensor)
 	if !ok {
@@ -65,11 +66,13 @@ func (t *checkedRequest) resolve(m *Model) (err error) {
 	if err != nil {
 		return fmt.Errorf("%w: %w", tensor.ErrShape, err)
 	}
-	t.bytes, t.elems = t.Size, 1
+	t.bytes = t.Size
+	t.elems = 1
 	for _, r := range sel {
 		t.elems *= r.To - r.From
 	}
-	e, isPart := t.info.Encoding, len(t.Slice) > 0
+	e := t.info.Encoding
+	isPart := len(t.Slice) > 0
 	switch {
 	case e == nil:
 		t.unit.bytes = t.info.DType.Size()
@@ -105,7 +108,8 @@ func (t *checkedRequest) fits() error {
 	return nil
 }
 
-// chunk is a part of a checked request that is read at once. Its range of the file may have gaps, which are not selected.
+// chunk is a part of a checked request that is read at once. Its range of the file may have gaps,
+// which are not selected.
 type chunk struct {
 	pass.Extent
 	t        *checkedRequest
@@ -134,7 +138,8 @@ func (t *checkedRequest) cut(chunks []chunk) []chunk {
 		if k > 0 {
 			p := &chunks[len(chunks)-1]
 			if off-(p.Offset+p.Size) <= pass.MaxGap && off+run-p.Offset <= maxJob {
-				p.Size, p.n = off+run-p.Offset, p.n+run
+				p.Size = off + run - p.Offset
+				p.n = p.n + run
 				continue
 			}
 		}

@@ -5,12 +5,13 @@ import (
 	"github.com/weightmap/weightmap/internal/textmeta"
 )
 
-// Schema returns the schema that writes an open model again: its metadata, tensors with their quantization,
-// graph, and Native. Metadata that a format of strings took from values of other types has these types again.
-// A format that cannot hold all of the schema refuses it with a schema.LossError. So does every format for that of a part of a
-// model (Model.Part), as a schema.LossPart, unless WriteOptions.AcceptLoss has "part". The caller may change the
-// schema; if it renames tensors, it sets Native.Renamed. Parts of Native that contradict the
-// changed schema are losses.
+// Schema returns the schema that writes an open model again: its metadata, tensors with their
+// quantization, graph, and Native. Metadata that a format of strings took from values of other
+// types has these types again. A format that cannot hold all of the schema refuses it with a
+// schema.LossError. So does every format for that of a part of a model (Model.Part), as a
+// schema.LossPart, unless WriteOptions.AcceptLoss has "part". The caller may change the schema; if
+// it renames tensors, it sets Native.Renamed. Parts of Native that contradict the changed schema
+// are losses.
 func (m *Model) Schema() (*schema.Schema, error) {
 	meta, err := m.Metadata()
 	if err != nil {

@@ -53,7 +53,8 @@ func (x *shardIndex) Generation(name string) (generation string, ok bool) {
 	return generation, model == x.stem && generation != ""
 }
 
-// Excludes implements disk.SplitNames: a part of a model with the same names, or that model in one file.
+// Excludes implements disk.SplitNames: a part of a model with the same names, or that model in one
+// file.
 func (x *shardIndex) Excludes(names []string) string {
 	for _, name := range names {
 		generation, isPart := x.Generation(name)
@@ -132,8 +133,8 @@ func (x *shardIndex) plain() (names []string) {
 	return names
 }
 
-// paths returns the paths of the files, the one that opens the model first. Before the files are written their names
-// are the plain ones.
+// paths returns the paths of the files, the one that opens the model first. Before the files are
+// written their names are the plain ones.
 func (x *shardIndex) paths() (paths []string) {
 	if x.places.Index != "" {
 		paths = append(paths, x.places.Index)

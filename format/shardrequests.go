@@ -6,13 +6,14 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// ShardRequests returns the requests for Model.Load of one member of a tensor-parallel group: one for each tensor, in the
-// order of Tensors, with the slice that belongs to rank (0 <= rank < size). rule returns the axis along which the tensor with a
-// name is split into size equal parts (-1 is the innermost), and false for a tensor that every member has whole, such
-// as a norm; a nil rule splits none. The requests have no memory yet: set Bytes or Floats.
+// ShardRequests returns the requests for Model.Load of one member of a tensor-parallel group: one
+// for each tensor, in the order of Tensors, with the slice that belongs to rank (0 <= rank < size).
+// rule returns the axis along which the tensor with a name is split into size equal parts (-1 is
+// the innermost), and false for a tensor that every member has whole, such as a norm; a nil rule
+// splits none. The requests have no memory yet: set Bytes or Floats.
 //
-// The error is ErrShape, with the name of the tensor, if it has no such axis or its dim is not a multiple of size, and ErrOption
-// for a rank outside the group.
+// The error is ErrShape, with the name of the tensor, if it has no such axis or its dim is not a
+// multiple of size, and ErrOption for a rank outside the group.
 func ShardRequests(m *Model, rank, size int, rule func(name string) (axis int, isSplit bool)) (requests []Request, err error) {
 	if size < 1 || rank < 0 || rank >= size {
 		return nil, fmt.Errorf("%w: rank %d of a group of %d", ErrOption, rank, size)

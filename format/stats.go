@@ -11,20 +11,24 @@ type Stats struct {
 	Path string
 	// FileSize is the size of all files of the model.
 	FileSize int64
-	// Files lists the files, in the order of Model.Files, also for a model that was not opened by path.
+	// Files lists the files, in the order of Model.Files, also for a model that was not opened by
+	// path.
 	Files []FileStats
-	// HeaderSize is the number of bytes of the model's own file that describe the tensors, from its beginning, and DataOffset
-	// the offset at which the data of tensors begins in it. Alignment is what all offsets of tensors are multiples of, as the
-	// file says. Each is 0 for a file that has no such thing, such as the index of shards, or data that is compressed.
+	// HeaderSize is the number of bytes of the model's own file that describe the tensors, from its
+	// beginning, and DataOffset the offset at which the data of tensors begins in it. Alignment is
+	// what all offsets of tensors are multiples of, as the file says. Each is 0 for a file that has
+	// no such thing, such as the index of shards, or data that is compressed.
 	HeaderSize, DataOffset, Alignment int64
-	// Mapped is the part of FileSize that is mapped; external data that was not used yet is not. Heap is the part
-	// in memory: bytes of the caller, and files that are private (Options.Private) or that the system cannot map.
+	// Mapped is the part of FileSize that is mapped; external data that was not used yet is not.
+	// Heap is the part in memory: bytes of the caller, and files that are private (Options.Private)
+	// or that the system cannot map.
 	Mapped, Heap int64
 	// OnDemand is the part that is read on demand: through an io.ReaderAt, or from files too
 	// large to map.
 	OnDemand int64
 	// Resident is the part of Mapped and Heap that is in the physical memory of the process, which
-	// Evict releases; -1 if the system does not tell. Pages that only the page cache holds do not count.
+	// Evict releases; -1 if the system does not tell. Pages that only the page cache holds do not
+	// count.
 	Resident int64
 	// Locked is the part that is locked in physical memory (Options.Lock).
 	Locked int64
@@ -33,12 +37,14 @@ type Stats struct {
 	Kept int64
 	// ZeroCopy is the number of tensors that are viewed without a copy.
 	ZeroCopy int
-	// Copies counts the other tensors by reason: "compressed", "encrypted", "misaligned", "byte order",
-	// "behind a reader", "read on demand", "decoded".
+	// Copies counts the other tensors by reason: "compressed", "encrypted", "misaligned", "byte
+	// order", "behind a reader", "read on demand", "decoded".
 	Copies map[string]int
-	// Lent reports whether a raw slice was returned: the garbage collector then no longer unmaps the model.
+	// Lent reports whether a raw slice was returned: the garbage collector then no longer unmaps
+	// the model.
 	Lent bool
-	// Verified is the number of tensor checksums that were compared, by Verify or before a first use.
+	// Verified is the number of tensor checksums that were compared, by Verify or before a first
+	// use.
 	Verified int64
 }
 

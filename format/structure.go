@@ -27,7 +27,8 @@ func (v *verification) unchanged() error {
 	return v.ctx.Err()
 }
 
-// changed returns a function that returns the error for structure of r that is not what Parse has read.
+// changed returns a function that returns the error for structure of r that is not what Parse has
+// read.
 func (v *verification) changed(r *source.Region) func(p *pass.Recorded) error {
 	return func(p *pass.Recorded) error {
 		why := fmt.Errorf("%w: changed since the file was opened", tensor.ErrCorrupt)
@@ -35,7 +36,8 @@ func (v *verification) changed(r *source.Region) func(p *pass.Recorded) error {
 	}
 }
 
-// Feed implements driver.Verification. It fails if bytes in or next to the range are not what Parse has read.
+// Feed implements driver.Verification. It fails if bytes in or next to the range are not what Parse
+// has read.
 func (v *verification) Feed(h io.Writer, n driver.Space, off, size int64, part string) error {
 	r, err := v.m.spaces.region(n)
 	if err != nil {

@@ -72,7 +72,8 @@ func (m *Model) ofData(err error, s *driver.Sum) error {
 	return &c
 }
 
-// wantedSums lists the declared checksums to compare: those that cover no tensor, and those of the wanted tensors.
+// wantedSums lists the declared checksums to compare: those that cover no tensor, and those of the
+// wanted tensors.
 func (v *verification) wantedSums() (list []int) {
 	d := v.m.declared()
 	covering := make([]bool, len(d.list))
@@ -95,11 +96,12 @@ func (v *verification) wantedSums() (list []int) {
 	return list
 }
 
-// isOwn reports whether s covers bytes of the model's own file, which a signature in the file covers.
+// isOwn reports whether s covers bytes of the model's own file, which a signature in the file
+// covers.
 func isOwn(s *driver.Sum) bool { return len(s.Ranges) > 0 && s.Ranges[0].Space == 0 }
 
-// compareSums compares declared checksums. Without the key of an encrypted file it compares what needs none, and
-// then returns ErrKey.
+// compareSums compares declared checksums. Without the key of an encrypted file it compares what
+// needs none, and then returns ErrKey.
 func (v *verification) compareSums(list []int) error {
 	d := v.m.declared()
 	var mu sync.Mutex

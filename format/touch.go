@@ -8,7 +8,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// startTouch enables checks before the first use of tensors if they are wanted and there is anything to check.
+// startTouch enables checks before the first use of tensors if they are wanted and there is
+// anything to check.
 func (m *Model) startTouch(wanted bool) {
 	n := m.index.Len()
 	m.touch.start(n, wanted && n > 0 && (m.parsed.TensorSum != nil || m.parsed.SumsOf != nil))

@@ -116,8 +116,8 @@ func (t *trusted) require(name string, digests ...Digest) error {
 	return t.change(func() { t.required[name] = append(t.required[name], digests...) })
 }
 
-// checkSignature is Unverified.CheckSignature. All public keys of package crypto have an Equal method for public keys; private keys do
-// not. The format checks the type of the key.
+// checkSignature is Unverified.CheckSignature. All public keys of package crypto have an Equal
+// method for public keys; private keys do not. The format checks the type of the key.
 func (t *trusted) checkSignature(key crypto.PublicKey) error {
 	if err := checkPublic(key); err != nil {
 		return err
@@ -133,8 +133,8 @@ func (t *trusted) checkSignature(key crypto.PublicKey) error {
 	return err
 }
 
-// admit compares a file with what was required of it, or prepares for that, before anything of it is used. name is "" for a file
-// without a name. It works on nil, which requires nothing.
+// admit compares a file with what was required of it, or prepares for that, before anything of it
+// is used. name is "" for a file without a name. It works on nil, which requires nothing.
 func (t *trusted) admit(ctx context.Context, name string, r *source.Region) error {
 	if t == nil {
 		return nil
@@ -157,7 +157,8 @@ type ahead struct {
 	err    error
 }
 
-// compareAhead compares files of a directory on several goroutines. What it has read of them is forgotten, but not its hashes.
+// compareAhead compares files of a directory on several goroutines. What it has read of them is
+// forgotten, but not its hashes.
 func (t *trusted) compareAhead(door door, names []string) {
 	o := t.o
 	p := &work.Progress{Report: o.Progress}
@@ -198,7 +199,8 @@ func (t *trusted) compareAhead(door door, names []string) {
 	}
 }
 
-// takeAhead reports whether a file was compared by compareAhead, with what result. Then r compares what it reads with what was read.
+// takeAhead reports whether a file was compared by compareAhead, with what result. Then r compares
+// what it reads with what was read.
 func (t *trusted) takeAhead(name string, r *source.Region) (err error, isCompared bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -246,7 +248,8 @@ func (t *trusted) digests(name string) []Digest { return t.required[path.Clean(n
 
 var errUnsigned = fmt.Errorf("%w: it is not among the files that were signed", tensor.ErrSignature)
 
-// compareWith compares a file with its digests: now, or range by range where a reader has to fetch it.
+// compareWith compares a file with its digests: now, or range by range where a reader has to fetch
+// it.
 func (t *trusted) compareWith(in *hashing, r *source.Region, digests []Digest) error {
 	ranges, err := rangesOf(digests, r.Size())
 	if err != nil {

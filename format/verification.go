@@ -37,7 +37,8 @@ func newVerification(m *Model, ctx context.Context, o *VerifyOptions) *verificat
 
 func (v *verification) workers() int { return workersOf(v.o.Workers) }
 
-// maxJob is the maximum size of a job of several neighbors. From a reader, Verify reads more at a time.
+// maxJob is the maximum size of a job of several neighbors. From a reader, Verify reads more at a
+// time.
 const maxJob = 2 << 20
 
 // tensorSum returns the checksum of tensor i, of kind NoSum if there is none.

@@ -8,15 +8,17 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Verify computes every checksum of the file, checks that all data is present and that the structure did not
-// change since it was read, and returns which checksum covers what. Nil options work. With
-// VerifyOptions.Trusted the files must be as signed. Without it, a signature in the file must be one that the key in the
-// file made, if there is a key. Verify reads files without mapping their pages.
+// Verify computes every checksum of the file, checks that all data is present and that the
+// structure did not change since it was read, and returns which checksum covers what. Nil options
+// work. With VerifyOptions.Trusted the files must be as signed. Without it, a signature in the file
+// must be one that the key in the file made, if there is a key. Verify reads files without mapping
+// their pages.
 //
-// Files that caches name by their digests, and targets of links with such names, are hashed and compared too, unless
-// VerifyOptions.Tensors selects tensors: sha256-HEX (Ollama), and in a directory blobs 64 hex digits (SHA-256) or 40 (SHA-1 of a
-// blob of git). Elsewhere 64 hex digits in a name are compared, and a note says if they match. The formats that
-// such caches have link both hashes; in a program without them a note says that the digest was not compared.
+// Files that caches name by their digests, and targets of links with such names, are hashed and
+// compared too, unless VerifyOptions.Tensors selects tensors: sha256-HEX (Ollama), and in a
+// directory blobs 64 hex digits (SHA-256) or 40 (SHA-1 of a blob of git). Elsewhere 64 hex digits
+// in a name are compared, and a note says if they match. The formats that such caches have link
+// both hashes; in a program without them a note says that the digest was not compared.
 //
 // Errors wrap ErrChecksum, ErrTruncated, ErrCorrupt, ErrSignature, ErrKey (encrypted data without
 // its key), ErrNotFound (a name in VerifyOptions.Tensors), ErrClosed, or the error of the context.

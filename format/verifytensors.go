@@ -12,8 +12,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// leftTensors lists the wanted tensors that are read after the declared checksums were compared: those that these do not
-// cover, and those that have to be decoded.
+// leftTensors lists the wanted tensors that are read after the declared checksums were compared:
+// those that these do not cover, and those that have to be decoded.
 func (v *verification) leftTensors() []int {
 	m := v.m
 	left := make([]int, 0, m.index.Len())
@@ -77,13 +77,17 @@ func (v *verification) verifyJob(which []int, e pass.Extent) error {
 	return v.each(which, 0, nil)
 }
 
-// each checks tensors that are in data, which is at an offset of their file, or are to be read if that is nil.
+// each checks tensors that are in data, which is at an offset of their file, or are to be read if
+// that is nil.
 func (v *verification) each(which []int, at int64, data []byte) error {
 	var last pass.Extent // of the tensor that was hashed last
 	var kind driver.Kind
 	var sum uint64
 	for _, i := range which {
-		s, e, name, err := v.tensorSum(i), v.m.extent(i), v.m.index.Name(i), error(nil)
+		s := v.tensorSum(i)
+		e := v.m.extent(i)
+		name := v.m.index.Name(i)
+		var err error
 		switch {
 		case e.IsAlone:
 			sum, err = v.decoded(i, s.Kind)
@@ -104,7 +108,8 @@ func (v *verification) each(which []int, at int64, data []byte) error {
 		if err != nil {
 			return err
 		}
-		last, kind = e, s.Kind
+		last = e
+		kind = s.Kind
 		if v.coverage.tensors != nil { // otherwise this is a check before first use
 			v.coverage.tensors[i] = s.Kind.String()
 		}
@@ -114,7 +119,8 @@ func (v *verification) each(which []int, at int64, data []byte) error {
 
 // decoded returns a checksum of tensor i, which the driver loads.
 func (v *verification) decoded(i int, k driver.Kind) (uint64, error) {
-	name, isFirstUse := v.m.index.Name(i), v.coverage.tensors == nil
+	name := v.m.index.Name(i)
+	isFirstUse := v.coverage.tensors == nil
 	if stream := v.m.parsed.Stream; stream != nil && !isFirstUse {
 		sum := checksum.Count(v, k, name)
 		err := stream(i, sum)
@@ -137,7 +143,8 @@ func (v *verification) compareTensor(i int, s driver.Digest, got uint64, off int
 	}
 	e := v.m.about(v.m.index.Name(i), off, nil)
 	if s.Field != "" {
-		e.Field, e.Offset = s.Field, s.Offset
+		e.Field = s.Field
+		e.Offset = s.Offset
 	}
 	computed := checksum.Hex(s.Kind, got)
 	recorded := checksum.Hex(s.Kind, s.Want)

@@ -9,8 +9,9 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// authenticate asks VerifyOptions.Trusted what the files of the open model must be, and compares them with the digests
-// that it requires. It sets v.key if it requires a signature in the file, which is checked later.
+// authenticate asks VerifyOptions.Trusted what the files of the open model must be, and compares
+// them with the digests that it requires. It sets v.key if it requires a signature in the file,
+// which is checked later.
 func (v *verification) authenticate() error {
 	if v.o.Trusted == nil {
 		return nil
@@ -45,14 +46,15 @@ func (v *verification) authenticate() error {
 	return m.checkTrusted(t.key)
 }
 
-// requiredFile is a file of an open model with the digests that it must have. It has none if it has no name: then it
-// must be one of the files that are required.
+// requiredFile is a file of an open model with the digests that it must have. It has none if it has
+// no name: then it must be one of the files that are required.
 type requiredFile struct {
 	region  *source.Region
 	digests []Digest
 }
 
-// requiredFiles lists the files of the model that t requires digests of. It fails for a file that t does not cover.
+// requiredFiles lists the files of the model that t requires digests of. It fails for a file that t
+// does not cover.
 func (v *verification) requiredFiles(t *trusted) ([]requiredFile, error) {
 	var list []requiredFile
 	for i, f := range v.m.spaces.files {
@@ -80,7 +82,8 @@ func (v *verification) requiredFiles(t *trusted) ([]requiredFile, error) {
 	return list, nil
 }
 
-// compareOpen compares a file of an open model with its digests. A file without any must be one of required.
+// compareOpen compares a file of an open model with its digests. A file without any must be one of
+// required.
 func (in *hashing) compareOpen(r *source.Region, digests []Digest, required map[string][]Digest) error {
 	if len(digests) == 0 {
 		return in.compareAny(r, required)
@@ -92,10 +95,11 @@ func (in *hashing) compareOpen(r *source.Region, digests []Digest, required map[
 	return in.compareRanges(r, ranges)
 }
 
-// authenticate ends the authentication of a parsed model: it compares the files that were declared, and the signature in the file
-// if that is what the Trust requires.
+// authenticate ends the authentication of a parsed model: it compares the files that were declared,
+// and the signature in the file if that is what the Trust requires.
 func (m *Model) authenticate() error {
-	t, o := m.c.trust, &m.c.options
+	t := m.c.trust
+	o := &m.c.options
 	if err := m.spaces.openAll(o.Context); err != nil {
 		return err
 	}

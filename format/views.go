@@ -8,9 +8,9 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Tensor returns the tensor with the given name. The error is ErrNotFound if there is none, and ErrClosed
-// after Close; a view that comes with an error returns it from all its accessors. Tensor takes some
-// tens of nanoseconds and does not allocate.
+// Tensor returns the tensor with the given name. The error is ErrNotFound if there is none, and
+// ErrClosed after Close; a view that comes with an error returns it from all its accessors. Tensor
+// takes some tens of nanoseconds and does not allocate.
 func (m *Model) Tensor(name string) (v tensor.View, err error) {
 	m = m.opened()
 	i, ok := m.index.Lookup(name)
@@ -41,10 +41,12 @@ func (m *Model) At(i int) (v tensor.View) {
 	return v
 }
 
-// at makes the view of tensor i, and maps its file if necessary. It takes a pointer to avoid copying views.
+// at makes the view of tensor i, and maps its file if necessary. It takes a pointer to avoid
+// copying views.
 func (m *Model) at(i int, v *tensor.View) error {
 	space, off, size := m.index.Place(i)
-	info, f := m.info(i), m.spaces.files[space]
+	info := m.info(i)
+	f := m.spaces.files[space]
 	var data []byte
 	if !m.index.Loaded(i) {
 		r := f.region.Load()
@@ -67,8 +69,8 @@ func (m *Model) at(i int, v *tensor.View) error {
 	return nil
 }
 
-// Tensors iterates over the tensors by name, in the order of their records in the file. The view of a tensor in a
-// missing file returns that error from all its accessors.
+// Tensors iterates over the tensors by name, in the order of their records in the file. The view of
+// a tensor in a missing file returns that error from all its accessors.
 func (m *Model) Tensors() iter.Seq2[string, tensor.View] {
 	m = m.opened()
 	return func(yield func(string, tensor.View) bool) {

@@ -69,7 +69,8 @@ func (w *Writer) createData(x *externalIndex, m *disk.Model) error {
 	return nil
 }
 
-// dataEncoder completes the external data. The model is completed when the name of the data is known.
+// dataEncoder completes the external data. The model is completed when the name of the data is
+// known.
 type dataEncoder struct {
 	driver.Encoder
 	data *disk.File
@@ -87,8 +88,8 @@ func (e *dataEncoder) Finish() error {
 // Close implements io.Closer.
 func (e *dataEncoder) Close() error { return closeEncoder(e.Encoder) }
 
-// look returns the directories with models that may name the data: those on the way to it, and where the model is if
-// its path is a link.
+// look returns the directories with models that may name the data: those on the way to it, and
+// where the model is if its path is a link.
 func (x *externalIndex) look(model string) (dirs []string) {
 	top := filepath.Dir(model)
 	below, _ := path.Split(x.file.Stem)

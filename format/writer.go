@@ -19,11 +19,11 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Writer writes one model. Call WriteTensor for each tensor of the schema, then Close. Abort after Close does nothing,
-// so it can be deferred.
+// Writer writes one model. Call WriteTensor for each tensor of the schema, then Close. Abort after
+// Close does nothing, so it can be deferred.
 //
-// A Writer is safe for concurrent use, but its calls wait for each other. A reader of WriteTensor, or
-// WriteOptions.Progress, must therefore not call the Writer; it may cancel the context.
+// A Writer is safe for concurrent use, but its calls wait for each other. A reader of WriteTensor,
+// or WriteOptions.Progress, must therefore not call the Writer; it may cancel the context.
 type Writer struct {
 	driver driver.Driver
 	path   string        // "" for an io.Writer
@@ -105,8 +105,8 @@ var (
 	errClosed   = errors.New("closed")
 )
 
-// Files returns the paths of the files to be written, first the one that opens the model. The names of shards are final
-// once Close has returned. It is nil for NewWriter.
+// Files returns the paths of the files to be written, first the one that opens the model. The names
+// of shards are final once Close has returned. It is nil for NewWriter.
 func (w *Writer) Files() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -116,11 +116,12 @@ func (w *Writer) Files() []string {
 	return w.paths()
 }
 
-// WriteTensor writes a tensor of the schema: r must have exactly its bytes, little-endian and row-major. Tensors may come in
-// any order; in the order of the schema they need no temporary copy.
+// WriteTensor writes a tensor of the schema: r must have exactly its bytes, little-endian and
+// row-major. Tensors may come in any order; in the order of the schema they need no temporary copy.
 //
-// A name that is not in the schema is ErrNotFound, a tensor that was written before ErrSchema; both leave
-// the Writer usable. Any other error aborts it: the temporary file is removed, and every later call returns ErrAborted.
+// A name that is not in the schema is ErrNotFound, a tensor that was written before ErrSchema; both
+// leave the Writer usable. Any other error aborts it: the temporary file is removed, and every
+// later call returns ErrAborted.
 func (w *Writer) WriteTensor(name string, r io.Reader) error {
 	return w.write(name, r, func(*tensor.Info) error { return nil })
 }
@@ -143,7 +144,8 @@ func (w *Writer) write(name string, r io.Reader, check func(to *tensor.Info) err
 	if w.over != nil {
 		return w.refusal()
 	}
-	i, ok := w.next, true
+	i := w.next
+	ok := true
 	if i == len(w.written) || w.schema.Tensors[i].Name != name {
 		i, ok = w.index.Lookup(name)
 	}
@@ -160,7 +162,8 @@ func (w *Writer) write(name string, r io.Reader, check func(to *tensor.Info) err
 		if err := w.take(i, r); err != nil {
 			return &tensor.Error{Format: w.format, Path: w.path, Field: tensorField(name), Offset: -1, Err: err}
 		}
-		w.written[i], w.next = true, i+1
+		w.written[i] = true
+		w.next = i + 1
 		return nil
 	})
 }
@@ -191,9 +194,9 @@ func (w *Writer) take(i int, r io.Reader) error {
 	return nil
 }
 
-// Close completes the file, syncs it and renames it to its path. If a tensor is missing or anything else
-// fails, the old model stays. Only with ErrNotDurable the new one is in place, and if the error says that an old index
-// cannot be removed: then a directory still opens the old model.
+// Close completes the file, syncs it and renames it to its path. If a tensor is missing or anything
+// else fails, the old model stays. Only with ErrNotDurable the new one is in place, and if the
+// error says that an old index cannot be removed: then a directory still opens the old model.
 func (w *Writer) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

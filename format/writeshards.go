@@ -140,7 +140,8 @@ func (w *Writer) createAlone(x *shardIndex) error {
 	return w.start(m.Opening(), w.layout.Ordered)
 }
 
-// divide starts a new shard before each tensor that exceeds the current one's limit. It returns their schemas.
+// divide starts a new shard before each tensor that exceeds the current one's limit. It returns
+// their schemas.
 func (s *shardsEncoder) divide(p *schema.Schema) (schemas []*schema.Schema) {
 	s.of = make([]int, len(p.Tensors))
 	begin := 0

@@ -79,8 +79,10 @@ func UpdateAdler32(sum uint32, p []byte) uint32 { return vector.Adler32(sum, p) 
 // counts as 0.
 func CombineAdler32(sum1, sum2 uint32, len2 int64) uint32 {
 	n := uint64(max(len2, 0)) % adlerMod
-	a1, b1 := uint64(sum1&0xffff), uint64(sum1>>16)
-	a2, b2 := uint64(sum2&0xffff), uint64(sum2>>16)
+	a1 := uint64(sum1 & 0xffff)
+	b1 := uint64(sum1 >> 16)
+	a2 := uint64(sum2 & 0xffff)
+	b2 := uint64(sum2 >> 16)
 	// sum2 started at 1 instead of a1: correct for it once in a and n times in b.
 	a := (a1 + a2 + adlerMod - 1) % adlerMod
 	b := (b1 + b2 + n*(a1+adlerMod-1)) % adlerMod

@@ -29,7 +29,8 @@ func Decode[T Elem](dst []T, v View) ([]T, error) {
 		if err := undecodable[T](info); err != nil {
 			return v.explain(err)
 		}
-		n, one := v.Elems(), [1]T{}
+		n := v.Elems()
+		one := [1]T{}
 		if size := len(memory.BytesOf(one[:])); n > int64(math.MaxInt/size) {
 			return v.explain(fmt.Errorf("%w: %d elements are more than this platform can address", ErrLimit, n))
 		}

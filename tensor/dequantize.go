@@ -32,8 +32,8 @@ func Dequantize(dst []float32, data []byte, dt DType, shape Shape, q *Quantizati
 	return nil
 }
 
-// channelRuns iterates over the elements of a tensor in runs: of one channel, or, if adjacent elements
-// belong to different channels, of consecutive channels.
+// channelRuns iterates over the elements of a tensor in runs: of one channel, or, if adjacent
+// elements belong to different channels, of consecutive channels.
 type channelRuns struct {
 	channel, channels int
 	// left and inner are the elements left of this channel, and the adjacent elements of a channel.
@@ -44,7 +44,8 @@ type channelRuns struct {
 
 // runsFrom starts at element first. There is one channel, or one for each index along axis.
 func runsFrom(first int64, channels, axis int, shape Shape) channelRuns {
-	inner, step := int64(math.MaxInt64), 0
+	inner := int64(math.MaxInt64)
+	step := 0
 	if channels > 1 {
 		inner = 1
 		for _, d := range shape[axis+1:] {
@@ -97,7 +98,8 @@ func (q *Quantization) convert(dst []float32, data []byte, dt DType, shape Shape
 		for len(dst) > 0 {
 			c, n := runs.next(len(dst))
 			vector.Linear(dst[:n], data[:n*size], kind, q.Scales[c], q.zeroPoint(c), stream)
-			dst, data = dst[n:], data[n*size:]
+			dst = dst[n:]
+			data = data[n*size:]
 		}
 	default:
 		q.convertSlowly(dst, data, dt, runs)
@@ -106,7 +108,8 @@ func (q *Quantization) convert(dst []float32, data []byte, dt DType, shape Shape
 
 // convertSlowly handles every dtype, scheme and run length.
 func (q *Quantization) convertSlowly(dst []float32, data []byte, dt DType, runs channelRuns) {
-	piece, size := borrow(min(len(dst), 128)), int(dt.Size())
+	piece := borrow(min(len(dst), 128))
+	size := int(dt.Size())
 	defer scratch.Put(piece)
 	for len(dst) > 0 {
 		part := (*piece)[:min(len(dst), len(*piece))]
@@ -115,14 +118,16 @@ func (q *Quantization) convertSlowly(dst []float32, data []byte, dt DType, runs 
 		for len(part) > 0 {
 			c, n := runs.next(len(part))
 			for i, x := range part[:n] {
-				scale, zero := float64(q.Scales[c+i*runs.step]), float64(q.zeroPoint(c+i*runs.step))
+				scale := float64(q.Scales[c+i*runs.step])
+				zero := float64(q.zeroPoint(c + i*runs.step))
 				if q.Scheme == Linear {
 					dst[i] = float32((x - zero) * scale)
 				} else {
 					dst[i] = logarithmic(x-zero, scale)
 				}
 			}
-			dst, part = dst[n:], part[n:]
+			dst = dst[n:]
+			part = part[n:]
 		}
 	}
 }

@@ -7,8 +7,8 @@ type Integer interface {
 	~int | ~int64 | ~int32 | ~int16 | ~int8 | ~uint | ~uint64 | ~uint32 | ~uint16 | ~uint8 | ~uintptr
 }
 
-// Dims returns the dims of s as integers of another type, such as the []int of other libraries. The error is ErrShape if a
-// dim is negative or does not fit.
+// Dims returns the dims of s as integers of another type, such as the []int of other libraries. The
+// error is ErrShape if a dim is negative or does not fit.
 func Dims[T Integer](s Shape) ([]T, error) {
 	dims := make([]T, len(s))
 	for i, d := range s {

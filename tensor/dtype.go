@@ -95,8 +95,9 @@ func (d DType) String() string {
 	return dtypes[d].name
 }
 
-// ParseDType returns the DType with the given name: as String returns it, or as other programs spell it, such as
-// "bf16", "F32", "half" or "torch.float16". Case does not matter. ok is false if there is none.
+// ParseDType returns the DType with the given name: as String returns it, or as other programs
+// spell it, such as "bf16", "F32", "half" or "torch.float16". Case does not matter. ok is false if
+// there is none.
 func ParseDType(name string) (d DType, ok bool) {
 	name = strings.TrimPrefix(strings.ToLower(name), "torch.")
 	for d := Invalid + 1; d < numDTypes; d++ {

@@ -43,7 +43,8 @@ func encodeHalves[F float32 | float64](dst []byte, src []F, encode func([]byte, 
 			piece[i] = vector.TowardOdd(float64(x))
 		}
 		encode(dst, piece[:n])
-		src, dst = src[n:], dst[2*n:]
+		src = src[n:]
+		dst = dst[2*n:]
 	}
 }
 
@@ -57,6 +58,7 @@ func encodeAll[T, F float32 | float64](dst []byte, src []F) {
 			piece[i] = T(x)
 		}
 		vector.Copy(dst[:n*size], memory.BytesOf(piece[:n]), size)
-		src, dst = src[n:], dst[n*size:]
+		src = src[n:]
+		dst = dst[n*size:]
 	}
 }

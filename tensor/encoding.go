@@ -54,11 +54,13 @@ func (e *Encoding) Bytes(s Shape) (int64, error) {
 // decodeBlocks decodes elements from element skip of the first block of b on. If only a part of a
 // block is wanted, it decodes the block to scratch memory.
 func decodeBlocks(dst []float32, b []byte, skip int, e *Encoding) error {
-	elems, size := int(e.BlockElems), int(e.BlockBytes)
+	elems := int(e.BlockElems)
+	size := int(e.BlockBytes)
 	room := borrow(elems)
 	defer scratch.Put(room)
 	for ; len(dst) > 0; skip = 0 {
-		blocks, out := len(dst)/elems, dst
+		blocks := len(dst) / elems
+		out := dst
 		if skip > 0 || blocks == 0 {
 			blocks, out = 1, singles(*room)
 		}
@@ -66,7 +68,8 @@ func decodeBlocks(dst []float32, b []byte, skip int, e *Encoding) error {
 			return err
 		}
 		n := copy(dst, out[skip:blocks*elems])
-		dst, b = dst[n:], b[blocks*size:]
+		dst = dst[n:]
+		b = b[blocks*size:]
 	}
 	return nil
 }

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Errors of this module wrap these; test for them with errors.Is. Package format has the same errors under
-// the same names, and others.
+// Errors of this module wrap these; test for them with errors.Is. Package format has the same
+// errors under the same names, and others.
 var (
 	// ErrClosed is returned by every access to a model after Close.
 	ErrClosed = errors.New("closed")
@@ -23,9 +23,11 @@ var (
 	ErrCorrupt = errors.New("corrupt")
 	// ErrLimit means that a limit of the caller, the library or the system is exceeded.
 	ErrLimit = errors.New("limit exceeded")
-	// ErrUnsupported means a valid dtype, option or feature that is not supported, or a link that is not followed.
+	// ErrUnsupported means a valid dtype, option or feature that is not supported, or a link that
+	// is not followed.
 	ErrUnsupported = errors.New("unsupported")
-	// ErrChanged means that files of the model were replaced or changed while they were read. It wraps ErrCorrupt.
+	// ErrChanged means that files of the model were replaced or changed while they were read. It
+	// wraps ErrCorrupt.
 	ErrChanged = fmt.Errorf("the files of the model changed while they were read%.0w", ErrCorrupt)
 	// ErrDType is returned when the requested element type is not the tensor's.
 	ErrDType = errors.New("wrong dtype")
@@ -46,7 +48,8 @@ var (
 	ErrChecksum = errors.New("checksum mismatch")
 	// ErrSignature means that a signature is missing, by another key, or not of these bytes.
 	ErrSignature = errors.New("signature verification failed")
-	// ErrKey means that the key of an encrypted file is missing or wrong, or that a key is of the wrong kind.
+	// ErrKey means that the key of an encrypted file is missing or wrong, or that a key is of the
+	// wrong kind.
 	ErrKey = errors.New("wrong or missing key")
 	// ErrSchema means that a format cannot hold a schema, or that a call contradicts it.
 	ErrSchema = errors.New("invalid schema")
@@ -54,10 +57,11 @@ var (
 	ErrOption = errors.New("invalid option")
 	// ErrAborted means that a writer failed or was aborted before.
 	ErrAborted = errors.New("writer aborted")
-	// ErrNotDurable means that a new file is in place, but that a crash of the system may undo that.
+	// ErrNotDurable means that a new file is in place, but that a crash of the system may undo
+	// that.
 	ErrNotDurable = errors.New("the new file is in place, but a crash of the system may undo that")
-	// ErrQuantization is returned when a tensor with invalid quantization parameters is decoded, and for
-	// numbers that cannot be quantized.
+	// ErrQuantization is returned when a tensor with invalid quantization parameters is decoded,
+	// and for numbers that cannot be quantized.
 	ErrQuantization = errors.New("invalid quantization parameters")
 )
 
@@ -66,7 +70,8 @@ var (
 type Error struct {
 	// Format is the registered name of the format, "mag".
 	Format string
-	// Path is the file name as opened, or the name a reader reports (see format.OpenReaderAt), or "" for bytes.
+	// Path is the file name as opened, or the name a reader reports (see format.OpenReaderAt), or
+	// "" for bytes.
 	Path string
 	// Field is a field of the layout, or `tensor "name"`.
 	Field string
@@ -76,7 +81,8 @@ type Error struct {
 	Err error
 }
 
-// Error returns the known parts on one line, separated by colons. What Err repeats of them it says once.
+// Error returns the known parts on one line, separated by colons. What Err repeats of them it says
+// once.
 func (e *Error) Error() string {
 	var at, cause string
 	if e.Offset >= 0 {

@@ -7,8 +7,8 @@ import (
 	"github.com/weightmap/weightmap/internal/memory"
 )
 
-// heap owns memory that the garbage collector frees. It is never closed and never faults. Of the embedded Failed
-// it has the methods that do nothing.
+// heap owns memory that the garbage collector frees. It is never closed and never faults. Of the
+// embedded Failed it has the methods that do nothing.
 type heap struct {
 	memory.Failed[Info]
 	data memory.Hidden

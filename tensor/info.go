@@ -14,8 +14,8 @@ type Info struct {
 	Name  string // as in the file
 	DType DType  // of the elements; Invalid with an Encoding
 	Shape Shape  // empty for a scalar
-	// File is the index in Model.Files of the file that holds the data: a shard, a file of external data, or
-	// the model's own, 0.
+	// File is the index in Model.Files of the file that holds the data: a shard, a file of external
+	// data, or the model's own, 0.
 	File int
 	// Offset is where the data begins in that file. It is -1 if the data is stored in another form.
 	Offset int64

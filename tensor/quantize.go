@@ -37,8 +37,8 @@ type QuantStats struct {
 	SNR float64
 	// Nonzero and Zeroed count the values that were not 0, and those of them that became 0.
 	Nonzero, Zeroed int64
-	// ZeroRows counts the rows with a value that was not 0 in which all values became 0. A row is what
-	// an index of the first axis selects; a tensor of one axis has none.
+	// ZeroRows counts the rows with a value that was not 0 in which all values became 0. A row is
+	// what an index of the first axis selects; a tensor of one axis has none.
 	ZeroRows int64
 }
 
@@ -90,7 +90,9 @@ var limits = map[DType]intLimits{Int8: {-128, 127, 0}, Uint8: {0, 255, 128}, Int
 
 // parameters chooses scale and zero point for a range that includes 0.
 func (z *Quantizer) parameters(low, high float32) (scale float32, zero int32) {
-	l, lo, hi := z.lim, float64(low), float64(high)
+	l := z.lim
+	lo := float64(low)
+	hi := float64(high)
 	if !z.asymmetric {
 		return wholeScale(max(hi, -lo), float64(l.hi-l.middle)), l.middle
 	}

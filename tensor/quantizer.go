@@ -65,7 +65,8 @@ func NewQuantizer(shape Shape, o QuantizeOptions) (*Quantizer, error) {
 		if elems == 0 && shape[o.Axis] > fewChannels {
 			return nil, fmt.Errorf("%w: %d channels without an element", ErrQuantization, shape[o.Axis])
 		}
-		z.axis, z.channels = o.Axis, int(shape[o.Axis])
+		z.axis = o.Axis
+		z.channels = int(shape[o.Axis])
 	}
 	z.grow(min(z.channels, fewChannels))
 	return z, nil
@@ -78,7 +79,8 @@ const fewChannels = 1 << 16
 // shape may declare more channels than the data has.
 func (z *Quantizer) grow(n int) {
 	if more := n - len(z.lo); more > 0 {
-		z.lo, z.hi = append(z.lo, make([]float32, more)...), append(z.hi, make([]float32, more)...)
+		z.lo = append(z.lo, make([]float32, more)...)
+		z.hi = append(z.hi, make([]float32, more)...)
 	}
 }
 
@@ -137,7 +139,8 @@ func (z *Quantizer) Parameters() (*Quantization, error) {
 			q.ZeroPoints = append(q.ZeroPoints, zero)
 		}
 	}
-	z.lo, z.hi = nil, nil
+	z.lo = nil
+	z.hi = nil
 	if !z.asymmetric && z.lim.middle != 0 {
 		q.ZeroPoints = []int32{z.lim.middle} // missing zero points mean 0
 	}
@@ -166,7 +169,8 @@ func (z *Quantizer) Encode(dst []byte, src []float32) error {
 		if err := z.encode(dst[:size], src[:n]); err != nil {
 			return err
 		}
-		dst, src = dst[size:], src[n:]
+		dst = dst[size:]
+		src = src[n:]
 	}
 	return nil
 }
@@ -199,7 +203,8 @@ func (z *Quantizer) encode(dst []byte, src []float32) error {
 
 // toIntegers encodes the next elements by the parameters of their channels.
 func (z *Quantizer) toIntegers(dst []byte, src []float32) {
-	runs, size := runsFrom(int64(z.encoded), z.channels, z.axis, z.info.Shape), z.size(1)
+	runs := runsFrom(int64(z.encoded), z.channels, z.axis, z.info.Shape)
+	size := z.size(1)
 	for len(src) > 0 {
 		c, n := runs.next(len(src))
 		switch s := z.columns[c:]; {
@@ -212,7 +217,8 @@ func (z *Quantizer) toIntegers(dst []byte, src []float32) {
 		default:
 			vector.Quantize(dst[:n], src[:n], &s[0])
 		}
-		dst, src = dst[n*size:], src[n:]
+		dst = dst[n*size:]
+		src = src[n:]
 	}
 }
 

@@ -10,17 +10,20 @@ import (
 	"github.com/weightmap/weightmap/internal/pass"
 )
 
-// FromReaderAt returns a view of a tensor whose little-endian bytes r returns from offset 0 on. It uses the fields Name,
-// DType, Shape, Quant and Encoding of info, and Size for an Encoding without a block size. Nothing is read until the
-// view is used, and each use reads again: ReadInto, ReadAt, Decode and DecodeAt what they return, Slice its part, Bytes,
-// Use and Clone the tensor. As returns ErrUnsupported, since there is no memory to view: use Decode, or
-// As on a Clone. If r has a method ReadAtContext, contexts cancel running reads.
+// FromReaderAt returns a view of a tensor whose little-endian bytes r returns from offset 0 on. It
+// uses the fields Name, DType, Shape, Quant and Encoding of info, and Size for an Encoding without
+// a block size. Nothing is read until the view is used, and each use reads again: ReadInto, ReadAt,
+// Decode and DecodeAt what they return, Slice its part, Bytes, Use and Clone the tensor. As returns
+// ErrUnsupported, since there is no memory to view: use Decode, or As on a Clone. If r has a method
+// ReadAtContext, contexts cancel running reads.
 //
-// The caller closes r, after the last use. If r ends before the tensor does, the error is ErrTruncated.
+// The caller closes r, after the last use. If r ends before the tensor does, the error is
+// ErrTruncated.
 func FromReaderAt(info Info, r io.ReaderAt) (View, error) {
 	size, err := info.ByteSize()
 	if e := info.Encoding; e != nil && e.BlockBytes <= 0 {
-		size, err = info.Size, nil
+		size = info.Size
+		err = nil
 	}
 	switch {
 	case err != nil:
@@ -41,8 +44,8 @@ func FromReaderAt(info Info, r io.ReaderAt) (View, error) {
 	return View(memory.New[Info](&info, &behindReader{r: r}, nil)), nil
 }
 
-// behindReader owns a tensor that is read when it is used. The offset of a view is that in the reader. Of the embedded
-// Failed it has the methods that do nothing.
+// behindReader owns a tensor that is read when it is used. The offset of a view is that in the
+// reader. Of the embedded Failed it has the methods that do nothing.
 type behindReader struct {
 	memory.Failed[Info]
 	r io.ReaderAt
@@ -85,7 +88,8 @@ func (o *behindReader) ReadAtContext(ctx context.Context, p []byte, off int64) (
 	return n, err
 }
 
-// Load implements memory.Owner. It reads the last byte before it allocates: the size may be that of a hostile header.
+// Load implements memory.Owner. It reads the last byte before it allocates: the size may be that of
+// a hostile header.
 func (o *behindReader) Load(info *Info) ([]byte, error) {
 	if !memory.Addressable(info.Size) {
 		return nil, fmt.Errorf("%w: %d bytes are more than this platform can address", ErrLimit, info.Size)

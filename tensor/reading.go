@@ -8,7 +8,8 @@ import (
 	"github.com/weightmap/weightmap/internal/pass"
 )
 
-// reading is one use of the bytes of a tensor: those that the owner has loaded, or those of a range of a file.
+// reading is one use of the bytes of a tensor: those that the owner has loaded, or those of a range
+// of a file.
 type reading struct {
 	ctx  context.Context
 	info *Info
@@ -20,7 +21,8 @@ type reading struct {
 
 var passes = sync.Pool{New: func() any { return new(pass.Pass) }}
 
-// access calls f with a reading of size bytes of the tensor, of its file if there is one, or else of its loaded bytes.
+// access calls f with a reading of size bytes of the tensor, of its file if there is one, or else
+// of its loaded bytes.
 func (v View) access(ctx context.Context, size int64, f func(reading) error) error {
 	r := v.ref()
 	if r.Info() == nil {
@@ -52,7 +54,8 @@ func (v View) load(ctx context.Context, f func(reading) error) error {
 	return v.Use(func(b []byte) error { return f(reading{ctx: ctx, info: v.ref().Info(), data: b}) })
 }
 
-// whole is access for an f that uses all bytes: those that are not in memory are loaded, and kept if their owner caches them.
+// whole is access for an f that uses all bytes: those that are not in memory are loaded, and kept
+// if their owner caches them.
 func (v View) whole(f func(reading) error) error {
 	if v.ref().Data() == nil {
 		return v.load(context.Background(), f)
@@ -60,8 +63,8 @@ func (v View) whole(f func(reading) error) error {
 	return v.access(context.Background(), v.ref().Info().Size, f)
 }
 
-// pieces calls f with consecutive pieces of the bytes at off. A piece is valid until f returns. unit divides the sizes of all
-// pieces but the last.
+// pieces calls f with consecutive pieces of the bytes at off. A piece is valid until f returns.
+// unit divides the sizes of all pieces but the last.
 func (r *reading) pieces(off, size, unit int64, f func(b []byte) error) error {
 	if r.file == nil {
 		return f(r.data[off : off+size])
@@ -87,7 +90,8 @@ func (r *reading) copy(dst []byte, off int64) error {
 	return r.pass.Read(dst, pass.Range{File: r.file, Offset: r.off + off}, nil)
 }
 
-// spanOf returns where the first of some runs begins, and the number of bytes up to the end of the last one.
+// spanOf returns where the first of some runs begins, and the number of bytes up to the end of the
+// last one.
 func spanOf(runs *memory.Runs) (first, size int64) {
 	if runs.Count == 0 {
 		return 0, 0
@@ -115,10 +119,12 @@ func (r *reading) gather(dst []byte, runs *memory.Runs) error {
 	return nil
 }
 
-// denseGaps is the number of bytes that are read for each byte that is copied, from which runs are read one by one.
+// denseGaps is the number of bytes that are read for each byte that is copied, from which runs are
+// read one by one.
 const denseGaps = 4
 
-// gatherPieces is gather for runs that are read together with what is between them, size bytes from first on.
+// gatherPieces is gather for runs that are read together with what is between them, size bytes from
+// first on.
 func (r *reading) gatherPieces(dst []byte, runs *memory.Runs, first, size int64) error {
 	at := first // of the piece
 	k := int64(0)

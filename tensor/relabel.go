@@ -7,9 +7,9 @@ import (
 	"github.com/weightmap/weightmap/internal/pass"
 )
 
-// WithInfo returns a view of the same bytes under another name, shape, type or quantization: the fields Name, DType,
-// Shape, Quant and Encoding of info, which must describe as many bytes (ErrShape). It copies and reads nothing. Errors of
-// the view name the tensor as its model does.
+// WithInfo returns a view of the same bytes under another name, shape, type or quantization: the
+// fields Name, DType, Shape, Quant and Encoding of info, which must describe as many bytes
+// (ErrShape). It copies and reads nothing. Errors of the view name the tensor as its model does.
 func (v View) WithInfo(info Info) (View, error) {
 	r := v.ref()
 	base := r.Info()
@@ -18,7 +18,8 @@ func (v View) WithInfo(info Info) (View, error) {
 	}
 	size, err := info.ByteSize()
 	if e := info.Encoding; e != nil && e.BlockBytes <= 0 {
-		size, err = base.Size, nil // nothing else tells
+		size = base.Size
+		err = nil // nothing else tells
 	}
 	if err == nil && size != base.Size {
 		err = fmt.Errorf("%w: %v %v takes %d bytes, not %d", ErrShape, info.TypeName(), info.Shape, size, base.Size)
@@ -53,7 +54,8 @@ type relabeledModel struct {
 	memory.Advisor
 }
 
-// base returns the description that the owner knows, of the tensor or of a slice, which moves the offset.
+// base returns the description that the owner knows, of the tensor or of a slice, which moves the
+// offset.
 func (o *relabeled) base(info *Info) *Info {
 	if info.Offset == o.info.Offset && info.Size == o.info.Size {
 		return o.info
@@ -72,8 +74,8 @@ func (o *relabeled) Explain(info *Info, err error) error {
 
 func (o *relabeled) File(info *Info) (pass.File, int64) { return o.Owner.File(o.base(info)) }
 
-// Load copies memory that is not aligned for the new dtype. The owner would cache the copy as that of the whole tensor,
-// which this may be a part of.
+// Load copies memory that is not aligned for the new dtype. The owner would cache the copy as that
+// of the whole tensor, which this may be a part of.
 func (o *relabeled) Load(info *Info) ([]byte, error) {
 	base := o.base(info)
 	data := o.data.Bytes()

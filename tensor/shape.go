@@ -29,7 +29,8 @@ func (s Shape) ByteSize(d DType) (int64, error) {
 
 // product returns the product of unit and the dims, the last of which is divided by block.
 func (s Shape) product(unit, block int64) (int64, error) {
-	n, empty := uint64(unit), false
+	n := uint64(unit)
+	empty := false
 	for i, d := range s {
 		if d < 0 {
 			return 0, fmt.Errorf("%w: dim %d is %d", ErrShape, i, d)

@@ -9,8 +9,8 @@ import (
 )
 
 // Range selects the elements From <= i < To along one axis. As in Python, negative numbers count
-// from the end: Range{0, -1} selects all but the last element. Range{0, End} selects the whole axis.
-// The zero Range is an error unless the axis is empty.
+// from the end: Range{0, -1} selects all but the last element. Range{0, End} selects the whole
+// axis. The zero Range is an error unless the axis is empty.
 type Range struct {
 	From, To int64 // absolute, or negative from the end
 }
@@ -52,7 +52,8 @@ func (v View) Slice(ranges ...Range) (View, error) {
 	if err != nil {
 		return v.failed(err)
 	}
-	info, data := *whole, r.Data()
+	info := *whole
+	data := r.Data()
 	info.Shape = make(Shape, len(sel))
 	for i, r := range sel {
 		info.Shape[i] = r.To - r.From
@@ -140,7 +141,9 @@ func (v View) gather(info *Info, runs memory.Runs) (View, error) {
 	if err != nil {
 		return v.failed(err)
 	}
-	info.Offset, info.Stored, info.Compression = -1, info.Size, ""
+	info.Offset = -1
+	info.Stored = info.Size
+	info.Compression = ""
 	return onHeap(info, out), nil
 }
 
@@ -150,7 +153,8 @@ func sliceQuant(q *Quantization, shape Shape, sel []Range) *Quantization {
 	if q == nil || q.Axis < 0 || q.Axis >= len(shape) || int64(len(q.Scales)) != shape[q.Axis] {
 		return q
 	}
-	r, out := sel[q.Axis], *q
+	r := sel[q.Axis]
+	out := *q
 	out.Scales = q.Scales[r.From:r.To]
 	if len(q.ZeroPoints) == len(q.Scales) {
 		out.ZeroPoints = q.ZeroPoints[r.From:r.To]

@@ -51,7 +51,8 @@ func FromBytes(name string, d DType, shape Shape, data []byte) (View, error) {
 func FromInfo(info Info, data []byte) (View, error) {
 	size, err := info.ByteSize()
 	if e := info.Encoding; e != nil && e.BlockBytes <= 0 {
-		size, err = int64(len(data)), nil // only the data tells
+		size = int64(len(data))
+		err = nil // only the data tells
 	}
 	if err == nil && size != int64(len(data)) {
 		err = fmt.Errorf("%w: %v %v takes %d bytes, not %d", ErrShape, info.TypeName(), info.Shape, size, len(data))
@@ -59,7 +60,11 @@ func FromInfo(info Info, data []byte) (View, error) {
 	if err != nil {
 		return refuse(&info, err)
 	}
-	info.Shape, info.Offset, info.Size, info.Stored, info.Compression = info.Shape.Clone(), -1, size, size, ""
+	info.Shape = info.Shape.Clone()
+	info.Offset = -1
+	info.Size = size
+	info.Stored = size
+	info.Compression = ""
 	return onHeap(&info, data), nil
 }
 
@@ -223,7 +228,8 @@ func (v View) ReadAt(p []byte, off int64) (int, error) {
 	}
 	var eof error
 	if rest := max(0, v.Size()-off); int64(len(p)) > rest {
-		p, eof = p[:rest], io.EOF
+		p = p[:rest]
+		eof = io.EOF
 	}
 	if len(p) == 0 {
 		return 0, cmp.Or(v.refusal(nil), eof)

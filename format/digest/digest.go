@@ -1,4 +1,5 @@
-// Package digest computes a digest of the tensors of a model that does not depend on the format of its file.
+// Package digest computes a digest of the tensors of a model that does not depend on the format of
+// its file.
 //
 // It is separate from package format so that programs which do not use it do not link SHA-256.
 package digest
@@ -20,12 +21,13 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Tensors returns the digest of all tensors of m: their names, types, shapes and bytes. Two models with equal tensors have
-// the same digest, also if one is a safetensors file and the other a GGUF file or an .npz archive. Metadata, graph and
-// quantization parameters beside the bytes do not count, nor does how the file stores a tensor.
+// Tensors returns the digest of all tensors of m: their names, types, shapes and bytes. Two models
+// with equal tensors have the same digest, also if one is a safetensors file and the other a GGUF
+// file or an .npz archive. Metadata, graph and quantization parameters beside the bytes do not
+// count, nor does how the file stores a tensor.
 //
-// The digest is the SHA-256 of these fields, for each tensor with data, in the order of the bytes of their names. Numbers are
-// 64-bit little-endian.
+// The digest is the SHA-256 of these fields, for each tensor with data, in the order of the bytes
+// of their names. Numbers are 64-bit little-endian.
 //
 //	size of the name in bytes    uint64
 //	name                         UTF-8
@@ -35,12 +37,13 @@ import (
 //	dims, outermost first        uint64 each
 //	digest of the data           32 bytes: SHA-256 of the elements, row-major, little-endian, as View.ReadInto returns them
 //
-// Element types of less than 16 bits without a DType have several names. The first one counts: F4 (FLOAT4E2M1, float4_e2m1),
-// F8_E8M0 (FLOAT8E8M0, float8_e8m0fnu), F8_E4M3FNUZ (FLOAT8E4M3FNUZ, float8_e4m3fnuz), F8_E5M2FNUZ (FLOAT8E5M2FNUZ,
-// float8_e5m2fnuz).
+// Element types of less than 16 bits without a DType have several names. The first one counts: F4
+// (FLOAT4E2M1, float4_e2m1), F8_E8M0 (FLOAT8E8M0, float8_e8m0fnu), F8_E4M3FNUZ (FLOAT8E4M3FNUZ,
+// float8_e4m3fnuz), F8_E5M2FNUZ (FLOAT8E5M2FNUZ, float8_e5m2fnuz).
 //
-// Tensors are read on as many goroutines as there are processors. progress may be nil; it is called by one goroutine at a time
-// with the bytes of all tensors as the total. Errors are those of View.ReadInto, and the context's.
+// Tensors are read on as many goroutines as there are processors. progress may be nil; it is called
+// by one goroutine at a time with the bytes of all tensors as the total. Errors are those of
+// View.ReadInto, and the context's.
 func Tensors(ctx context.Context, m *format.Model, progress format.Progress) (sum [sha256.Size]byte, err error) {
 	r := &reader{ctx: cmp.Or(ctx, context.Background()), Progress: work.Progress{Report: progress}}
 	var views []tensor.View
@@ -112,7 +115,8 @@ func typeName(info *tensor.Info) string {
 	return info.DType.String()
 }
 
-// data hashes the bytes of a tensor. It decodes compressed ones piece by piece where the format can.
+// data hashes the bytes of a tensor. It decodes compressed ones piece by piece where the format
+// can.
 func (r *reader) data(h hash.Hash, v tensor.View) error {
 	ref := (*memory.Ref[tensor.Info])(&v)
 	info := v.Info()

@@ -1,9 +1,10 @@
-// Package driver defines what a file format implements. Programs that read and write models use package format.
-// This package may change in any minor release.
+// Package driver defines what a file format implements. Programs that read and write models use
+// package format. This package may change in any minor release.
 //
-// A driver parses a file and returns data: where its tensors are, which checksums cover them, metadata and
-// graph. The engine does everything else for all formats: mapping, views, verification, guards against files that
-// are cut short, reading through an io.ReaderAt, atomic writing.
+// A driver parses a file and returns data: where its tensors are, which checksums cover them,
+// metadata and graph. The engine does everything else for all formats: mapping, views,
+// verification, guards against files that are cut short, reading through an io.ReaderAt, atomic
+// writing.
 //
 //	type safetensors struct{}
 //
@@ -22,11 +23,12 @@
 //
 // # Reading
 //
-// Parse reads the structure of a file, fills the Index with its tensors, and
-// returns the rest in a Parsed: metadata, graph, notes, signature, and functions such as Load
-// (tensors that are compressed or encrypted). It declares the checksums that the file records: Sums of parts of the
-// file, SumsOf for the tensors that these cover, TensorSum of single tensors. The engine compares them:
-// Source.Compare while Parse runs, before the first use of the bytes they cover, and in Verify.
+// Parse reads the structure of a file, fills the Index with its tensors, and returns the rest in a
+// Parsed: metadata, graph, notes, signature, and functions such as Load (tensors that are
+// compressed or encrypted). It declares the checksums that the file records: Sums of parts of the
+// file, SumsOf for the tensors that these cover, TensorSum of single tensors. The engine compares
+// them: Source.Compare while Parse runs, before the first use of the bytes they cover, and in
+// Verify.
 //
 // Input is hostile. Compare every count with the remaining bytes before you
 // allocate for it, and check every offset and product. Errors are *tensor.Error

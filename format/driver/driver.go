@@ -64,12 +64,13 @@ type Parsed struct {
 	Notes []string
 	// Signature is nil for an unsigned file.
 	Signature *schema.Signature
-	// Part and Parts say that the file is part Part, from 1, of a model of Parts files which are not
-	// open. Part is 0 if the others are open too. Both are 0 if the file does not say.
+	// Part and Parts say that the file is part Part, from 1, of a model of Parts files which are
+	// not open. Part is 0 if the others are open too. Both are 0 if the file does not say.
 	Part, Parts int
-	// HeaderSize, DataOffset and Alignment describe the model's own file, for Stats: how many bytes precede the data and the
-	// padding before it, where data begins, and what the offsets of all tensors are multiples of. They are 0 for a
-	// format that does not say; the engine then takes the first tensor's offset for DataOffset.
+	// HeaderSize, DataOffset and Alignment describe the model's own file, for Stats: how many bytes
+	// precede the data and the padding before it, where data begins, and what the offsets of all
+	// tensors are multiples of. They are 0 for a format that does not say; the engine then takes
+	// the first tensor's offset for DataOffset.
 	HeaderSize, DataOffset, Alignment int64
 	// NeedsKey means that the data is encrypted and the options have no key.
 	NeedsKey bool
@@ -78,8 +79,8 @@ type Parsed struct {
 	LazyMetadata func() (schema.Metadata, error)
 	// LazyNotes returns further Notes, which take decoding.
 	LazyNotes func() []string
-	// LazyValue returns the first value of a key of LazyMetadata without decoding the others, and whether there is one. It
-	// is nil for formats where that costs no less.
+	// LazyValue returns the first value of a key of LazyMetadata without decoding the others, and
+	// whether there is one. It is nil for formats where that costs no less.
 	LazyValue func(key string) (value any, ok bool, err error)
 
 	// Native returns a copy of the contents that only this format can store, nil for nothing.
@@ -101,30 +102,32 @@ type Parsed struct {
 	Stream func(i int, w io.Writer) error
 	// Shares reports whether Load returns memory for tensor i that the format has counted.
 	Shares func(i int) bool
-	// Section is the data that tensors for which Shares is true are parts of, nil for formats without such data.
+	// Section is the data that tensors for which Shares is true are parts of, nil for formats
+	// without such data.
 	Section Section
 
-	// Sums returns the checksums of the parts of the file, other than single tensors, and its parts without a checksum.
-	// The engine calls it once, when it needs them.
+	// Sums returns the checksums of the parts of the file, other than single tensors, and its parts
+	// without a checksum. The engine calls it once, when it needs them.
 	Sums func() []Sum
-	// SumsOf returns the range of the Sums that cover tensor i; it is empty if there are none. Sums that cover no
-	// tensor are compared in every verification.
+	// SumsOf returns the range of the Sums that cover tensor i; it is empty if there are none. Sums
+	// that cover no tensor are compared in every verification.
 	SumsOf func(i int) (from, to int)
-	// TensorSum returns the checksum that covers the data of tensor i only. Its Kind is
-	// NoSum if there is none. Of tensors without any checksum the engine verifies that the bytes exist.
+	// TensorSum returns the checksum that covers the data of tensor i only. Its Kind is NoSum if
+	// there is none. Of tensors without any checksum the engine verifies that the bytes exist.
 	TensorSum func(i int) Digest
-	// Authenticate checks that v.Trusted signed the file. It passes the bytes that the
-	// signature covers to a hash with v.Feed, which fails with ErrSignature while the model is opened if these are
-	// not the bytes that Parse read. It also checks data in other files, with
-	// checksums that the signature covers; data without one is ErrSignature. A format without Authenticate rejects
-	// TrustKey.
+	// Authenticate checks that v.Trusted signed the file. It passes the bytes that the signature
+	// covers to a hash with v.Feed, which fails with ErrSignature while the model is opened if
+	// these are not the bytes that Parse read. It also checks data in other files, with checksums
+	// that the signature covers; data without one is ErrSignature. A format without Authenticate
+	// rejects TrustKey.
 	Authenticate func(v Verification) error
-	// CheckClaim returns ErrSignature if the file is signed and names a key (Signature.PublicKey) that did not make
-	// the signature over the hash or digests that the file records. It reads no data, and compares nothing
-	// with them: Verify does both. Nil for a format without signatures.
+	// CheckClaim returns ErrSignature if the file is signed and names a key (Signature.PublicKey)
+	// that did not make the signature over the hash or digests that the file records. It reads no
+	// data, and compares nothing with them: Verify does both. Nil for a format without signatures.
 	CheckClaim func() error
 
-	// Close frees memory of the format, such as decrypted sections, when the model is no longer used.
+	// Close frees memory of the format, such as decrypted sections, when the model is no longer
+	// used.
 	Close func() error
 }
 
@@ -136,8 +139,8 @@ type Section interface {
 	StreamSection(w io.Writer) error
 }
 
-// UnknownSize is the size of a file of which only the beginning is there. A format whose header says where the file ends
-// takes that for its size.
+// UnknownSize is the size of a file of which only the beginning is there. A format whose header
+// says where the file ends takes that for its size.
 const UnknownSize = 1 << 60
 
 // Source is a file being read. Its methods are safe for concurrent use. Ranges
@@ -145,8 +148,8 @@ const UnknownSize = 1 << 60
 type Source interface {
 	// Size returns the number of bytes of the file, or UnknownSize.
 	Size() int64
-	// Path returns the name the file was opened by: a path, or the name of a reader (format.ReaderInfo) that has the
-	// files next to it. It returns "" for bytes and other readers.
+	// Path returns the name the file was opened by: a path, or the name of a reader
+	// (format.ReaderInfo) that has the files next to it. It returns "" for bytes and other readers.
 	Path() string
 	// InMemory reports whether Slice aliases memory and does not copy: the file is mapped,
 	// or bytes. It is false for files that are read on demand and, for all files, during
@@ -168,9 +171,10 @@ type Source interface {
 	ReadAhead(p []byte, off int64) (int, error)
 	// Record records for Verify those of the bytes of ReadAhead that are structure.
 	Record(b []byte, off int64) error
-	// Compare compares a checksum while Parse or Load runs: with b, which was read at off and which contains all ranges of
-	// the checksum, or which is its content. It returns the number of the digest that is right, where those of Or
-	// follow those before. If Options.Check leaves checksums out, it compares nothing and returns -1.
+	// Compare compares a checksum while Parse or Load runs: with b, which was read at off and which
+	// contains all ranges of the checksum, or which is its content. It returns the number of the
+	// digest that is right, where those of Or follow those before. If Options.Check leaves
+	// checksums out, it compares nothing and returns -1.
 	Compare(s *Sum, b []byte, off int64) (form int, err error)
 	// Dir returns the directory of the model's other files: that of the file, or
 	// Options.Dir. It fails with ErrUnsupported if there is none. A Dir that is
@@ -219,13 +223,13 @@ type Dir interface {
 	Path() string
 	// Entries lists the directory, sorted by name.
 	Entries() ([]DirEntry, error)
-	// Expect announces files that Open or Peek is called for next. Under Options.Trusted they are hashed then, on several
-	// goroutines. What is wrong with a file is the error of opening it.
+	// Expect announces files that Open or Peek is called for next. Under Options.Trusted they are
+	// hashed then, on several goroutines. What is wrong with a file is the error of opening it.
 	Expect(names []string)
 	// Open opens a file now. Tensors may be placed in its space.
 	Open(name string) (Source, Space, error)
-	// Peek reads the first len(p) bytes of a file, or all of a shorter one, and declares the file as
-	// Declare does. It returns the number of bytes read and the size of the file.
+	// Peek reads the first len(p) bytes of a file, or all of a shorter one, and declares the file
+	// as Declare does. It returns the number of bytes read and the size of the file.
 	Peek(name string, p []byte) (n int, size int64, s Space, err error)
 	// Declare announces a file that is opened when a tensor in its space is first
 	// used. Using it fails if the file has been replaced since, or if it is missing

@@ -9,8 +9,8 @@ type Splitter interface {
 	Places(path string) Places
 	// Split completes the metadata of the parts of a schema, of which there are several.
 	Split(parts []*schema.Schema)
-	// Index returns the content of the file that opens a model with these parts and their names. It is not called if
-	// Places.Index is "".
+	// Index returns the content of the file that opens a model with these parts and their names. It
+	// is not called if Places.Index is "".
 	Index(parts []*schema.Schema, names []string) ([]byte, error)
 	// Listed returns the names that an index lists.
 	Listed(index []byte) ([]string, error)
@@ -20,7 +20,8 @@ type Splitter interface {
 type Places struct {
 	// File is the path of the model in one file, "" if path can only be that of a part.
 	File string
-	// Index is the path of the file that lists the parts and opens the model. It is "" if the first part opens it.
+	// Index is the path of the file that lists the parts and opens the model. It is "" if the first
+	// part opens it.
 	Index string
 	// Stem is what the paths of the parts begin with.
 	Stem string
@@ -33,7 +34,8 @@ type PartsParser interface {
 	ParseParts(d Dir, names []string, x *Index, o *ParseOptions) (*Parsed, error)
 }
 
-// FolderParser is a Driver that can read a directory into which an archive of its format was unpacked.
+// FolderParser is a Driver that can read a directory into which an archive of its format was
+// unpacked.
 type FolderParser interface {
 	Driver
 	// ParseFolder is Parse for such a directory.

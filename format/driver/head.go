@@ -8,8 +8,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Head reads the beginning of a file into private memory, for formats whose structure has a length that
-// becomes known only while parsing. Its memory is reserved in ParseOptions.Memory until Close.
+// Head reads the beginning of a file into private memory, for formats whose structure has a length
+// that becomes known only while parsing. Its memory is reserved in ParseOptions.Memory until Close.
 type Head struct {
 	src    Source
 	o      *ParseOptions
@@ -31,15 +31,19 @@ var headPool = sync.Pool{New: func() any { return &Head{b: make([]byte, 0, headS
 // ReadHead returns a Head of src. The caller must call Close.
 func ReadHead(src Source, o *ParseOptions) *Head {
 	h := headPool.Get().(*Head)
-	h.src, h.o, h.b, h.expect, h.count = src, o, h.b[:0], 0, 0
+	h.src = src
+	h.o = o
+	h.b = h.b[:0]
+	h.expect = 0
+	h.count = 0
 	return h
 }
 
 // Expect hints that the structure ends at offset end. A wrong hint costs further reads.
 func (h *Head) Expect(end int64) { h.expect = end }
 
-// Need returns at least the first n bytes of the file. They are valid until the next Need or Close. It
-// returns ErrTruncated if the file is shorter.
+// Need returns at least the first n bytes of the file. They are valid until the next Need or Close.
+// It returns ErrTruncated if the file is shorter.
 func (h *Head) Need(n int64) ([]byte, error) {
 	size := h.src.Size()
 	switch {
@@ -76,7 +80,8 @@ func (h *Head) Need(n int64) ([]byte, error) {
 func (h *Head) Close(used int64) error {
 	err := h.src.Record(h.b[:min(used, int64(len(h.b)))], 0)
 	h.o.Memory.Release(h.count)
-	h.src, h.o = nil, nil
+	h.src = nil
+	h.o = nil
 	if cap(h.b) <= mostPooled {
 		headPool.Put(h)
 	}

@@ -128,7 +128,9 @@ const MaxTensors = 1 << 22
 // tensors or if their memory exceeds Options.MaxMemory. After ErrLimit the index accepts
 // no more tensors, and opening fails even if Parse returns no error.
 func (x *Index) Add(t *Tensor) error {
-	i, nameEnd, dimsEnd := len(x.records), len(x.names)+len(t.Name), len(x.dims)+len(t.Shape)
+	i := len(x.records)
+	nameEnd := len(x.names) + len(t.Name)
+	dimsEnd := len(x.dims) + len(t.Shape)
 	if i == MaxTensors {
 		x.err = cmp.Or(x.err, fmt.Errorf("%w: more than %d tensors", tensor.ErrLimit, MaxTensors))
 	}
@@ -153,22 +155,32 @@ func (x *Index) Add(t *Tensor) error {
 		x.err = fmt.Errorf("%w: names of more than 4 GiB, or as many dims", tensor.ErrLimit)
 		return x.err
 	}
-	x.names, x.dims = append(x.names, t.Name...), append(x.dims, t.Shape...)
+	x.names = append(x.names, t.Name...)
+	x.dims = append(x.dims, t.Shape...)
 	// Assigning fields is faster than a composite literal, which is built elsewhere and copied.
 	x.records = x.records[:i+1]
 	r := &x.records[i]
-	r.offset, r.size, r.nameEnd, r.dimsEnd = t.Offset, t.Size, uint32(nameEnd), uint32(dimsEnd)
-	r.space, r.dtype, r.loaded = t.Space, t.DType, t.Loaded
+	r.offset = t.Offset
+	r.size = t.Size
+	r.nameEnd = uint32(nameEnd)
+	r.dimsEnd = uint32(dimsEnd)
+	r.space = t.Space
+	r.dtype = t.DType
+	r.loaded = t.Loaded
 	if t.Compression != "" || t.Quant != nil || t.Encoding != nil {
 		e := x.extra(i)
-		e.compression, e.stored, e.quant, e.encoding = t.Compression, t.Stored, t.Quant, t.Encoding
+		e.compression = t.Compression
+		e.stored = t.Stored
+		e.quant = t.Quant
+		e.encoding = t.Encoding
 	}
 	x.slots[slot] = hash<<32 | uint64(i+1)
 	return nil
 }
 
-// Covers checks that the data of the tensors from index first on fills the range from from
-// to to of their file, in any order, without gaps or overlaps. Where the size of the file is not known they may end before to.
+// Covers checks that the data of the tensors from index first on fills the range from from to to of
+// their file, in any order, without gaps or overlaps. Where the size of the file is not known they
+// may end before to.
 func (x *Index) Covers(first int, from, to int64) error {
 	list := slices.Clone(x.records[first:])
 	slices.SortFunc(list, func(a, b record) int {
@@ -285,7 +297,8 @@ func (x *Index) Compression(i int) string { return x.more(i).compression }
 
 // Describe fills in the description of tensor i.
 func (x *Index) Describe(i int, info *tensor.Info) {
-	r, e := &x.records[i], x.more(i)
+	r := &x.records[i]
+	e := x.more(i)
 	*info = tensor.Info{
 		Name: x.Name(i), DType: r.dtype, Shape: x.Shape(i), Quant: e.quant, Encoding: e.encoding,
 		File: int(r.space), Offset: r.offset, Size: r.size, Stored: r.size, Compression: e.compression,
@@ -327,7 +340,8 @@ func (x *Index) find(hash uint64, name string) (slot int, found bool) {
 // rehash moves the table's entries to one of the given size.
 func (x *Index) rehash(size int) {
 	old := x.slots
-	x.slots, x.spare = slices.Grow(x.spare[:0], size)[:size], old
+	x.slots = slices.Grow(x.spare[:0], size)[:size]
+	x.spare = old
 	clear(x.slots)
 	for _, s := range old {
 		if s != 0 {

@@ -18,14 +18,15 @@ type ParseOptions struct {
 	Memory *Memory
 }
 
-// LayoutOptions are the options of a program (format.WriteOptions) that concern how a file is laid out. The engine has refused
-// those that the format lacks (Description.Stores).
+// LayoutOptions are the options of a program (format.WriteOptions) that concern how a file is laid
+// out. The engine has refused those that the format lacks (Description.Stores).
 type LayoutOptions struct {
 	// Context cancels writing.
 	Context context.Context
 	// Path is that of the new file, "" for an io.Writer.
 	Path string
-	// IsDir means that Path is that of a directory: it ends in a separator, or a directory is there.
+	// IsDir means that Path is that of a directory: it ends in a separator, or a directory is
+	// there.
 	IsDir bool
 	// Time is the creation time to record, and the time of a signature. It may be zero.
 	Time time.Time

@@ -5,8 +5,8 @@ import "sync"
 // mostKept is the maximum number of tensors of lists that are returned to the pool.
 const mostKept = 64 << 10
 
-// scratches has lists in which an Index collects tensors while their number is unknown. Pooling makes
-// growing cheap, and the copy that stays with the model has the exact size.
+// scratches has lists in which an Index collects tensors while their number is unknown. Pooling
+// makes growing cheap, and the copy that stays with the model has the exact size.
 var scratches = sync.Pool{New: func() any { return new(lists) }}
 
 // borrow makes the index collect in scratch memory, unless Grow was called.
@@ -15,7 +15,8 @@ func (x *Index) borrow() {
 		return
 	}
 	s := scratches.Get().(*lists)
-	x.scratch, x.lists = s, lists{s.records[:0], s.extras[:0], s.names[:0], s.dims[:0], s.slots[:0], s.spare[:0]}
+	x.scratch = s
+	x.lists = lists{s.records[:0], s.extras[:0], s.names[:0], s.dims[:0], s.slots[:0], s.spare[:0]}
 }
 
 // Seal completes the index and moves it to memory of the exact size. The engine calls it after

@@ -28,8 +28,8 @@ func (k Kind) String() string {
 	return names[k]
 }
 
-// Hash is a checksum algorithm that is not a Kind, such as SHA-256. The format brings it, so that a program links
-// it only with the format.
+// Hash is a checksum algorithm that is not a Kind, such as SHA-256. The format brings it, so that a
+// program links it only with the format.
 type Hash struct {
 	Name string           // "sha256"
 	New  func() hash.Hash // sha256.New
@@ -43,7 +43,8 @@ type Digest struct {
 	Hash *Hash
 	// Bytes is the digest that the file records, in place of Want.
 	Bytes []byte
-	// Field is the name of the field with the checksum, for errors. If it is empty, errors locate what it covers instead.
+	// Field is the name of the field with the checksum, for errors. If it is empty, errors locate
+	// what it covers instead.
 	Field  string
 	Offset int64 // of that field
 	Space  Space // the file with that field
@@ -63,34 +64,40 @@ type Range struct {
 	Offset, Size int64 // in bytes
 }
 
-// Sum is the checksum of a part of a file, or such a part without a checksum. A format declares its sums in
-// Parsed.Sums. The engine compares them when the model is opened (Source.Compare), before the first use of the tensors
-// that they cover, and in Verify.
+// Sum is the checksum of a part of a file, or such a part without a checksum. A format declares its
+// sums in Parsed.Sums. The engine compares them when the model is opened (Source.Compare), before
+// the first use of the tensors that they cover, and in Verify.
 type Sum struct {
 	// Name is that of the part, in errors and in the Coverage: "header".
 	Name string
-	// Accept lists the digests that the file may record: it is intact if one of them is right. If there is none,
-	// and no Check, the part has no checksum.
+	// Accept lists the digests that the file may record: it is intact if one of them is right. If
+	// there is none, and no Check, the part has no checksum.
 	Accept []Digest
-	// Ranges are the bytes of the part, in the order in which they are hashed, and Zeroed those of them that count as
-	// zeros, such as the place of the digest. A part without Ranges is all that no other part and no tensor has.
+	// Ranges are the bytes of the part, in the order in which they are hashed, and Zeroed those of
+	// them that count as zeros, such as the place of the digest. A part without Ranges is all that
+	// no other part and no tensor has.
 	Ranges, Zeroed []Range
-	// Content, if not nil, means that the digest, of which there is one, is of the decoded content of Ranges, such as
-	// that of a compressed entry. It decodes Size bytes, counts them as done, and returns their checksum.
+	// Content, if not nil, means that the digest, of which there is one, is of the decoded content
+	// of Ranges, such as that of a compressed entry. It decodes Size bytes, counts them as done,
+	// and returns their checksum.
 	Content func(v Verification) (uint64, error)
 	Size    int64 // of what Content or Check counts
-	// Or is another form of the same part, of other ranges or another content, that the file may have instead.
+	// Or is another form of the same part, of other ranges or another content, that the file may
+	// have instead.
 	Or *Sum
 	// Check is in place of Accept for what that cannot express, such as decryption.
 	Check func(v Verification) error
-	// By is what the Coverage says of tensors, and of parts without a checksum, that the sum covers. It is required
-	// with Check; else "" means the algorithm and the part: "crc32 of the weights".
+	// By is what the Coverage says of tensors, and of parts without a checksum, that the sum
+	// covers. It is required with Check; else "" means the algorithm and the part: "crc32 of the
+	// weights".
 	By string
-	// Structure means that it is compared in every verification, even if none of the tensors that it covers is wanted.
+	// Structure means that it is compared in every verification, even if none of the tensors that
+	// it covers is wanted.
 	Structure bool
 	// All means that it is compared only if all tensors are verified, as others cover single ones.
 	All bool
-	// Hidden means that the Coverage does not list the part, but only the tensors and parts that it covers.
+	// Hidden means that the Coverage does not list the part, but only the tensors and parts that it
+	// covers.
 	Hidden bool
 }
 
@@ -106,16 +113,17 @@ type Verification interface {
 	Trusted() crypto.PublicKey
 	// Wanted reports whether to verify tensor i.
 	Wanted(i int) bool
-	// Expect announces n more bytes of work, for progress reports. The total must
-	// not change once bytes are counted as done. The engine announces the declared checksums and the tensors.
+	// Expect announces n more bytes of work, for progress reports. The total must not change once
+	// bytes are counted as done. The engine announces the declared checksums and the tensors.
 	Expect(n int64)
 	// Done counts n bytes of the named part as done.
 	Done(n int64, part string)
 	// Each calls f for 0 <= i < n on the workers, each call under a guard. It
 	// returns the error of the lowest index that failed.
 	Each(n int, f func(i int) error) error
-	// Deferred reports whether a file of the model is only opened when it is first used. Authenticate leaves its data to
-	// the declared checksums, which the engine then compares before first use.
+	// Deferred reports whether a file of the model is only opened when it is first used.
+	// Authenticate leaves its data to the declared checksums, which the engine then compares before
+	// first use.
 	Deferred(s Space) bool
 	// Hash returns the checksum of size bytes at off of a space and counts them as
 	// done. It reads a few megabytes at a time. If checksums of the kind can be
@@ -126,8 +134,8 @@ type Verification interface {
 	// Feed writes size bytes at off of a space to h, in order, and counts them as
 	// done. It is for hashes that are not a Kind, such as SHA-256.
 	Feed(h io.Writer, s Space, off, size int64, part string) error
-	// Compare compares Parsed.Sums[k] with the file, for Authenticate. It is not compared again before the first use of
-	// the tensors that it covers.
+	// Compare compares Parsed.Sums[k] with the file, for Authenticate. It is not compared again
+	// before the first use of the tensors that it covers.
 	Compare(k int) error
 	// Signed records that the file is signed, and whether by the key Trusted.
 	Signed(byTrusted bool)

@@ -51,7 +51,7 @@ type Attribute struct {
 	// Value is any value of the type to write: int64, []int32, []int64, float32 or bool.
 	Value any
 	// Default is the value for a node without the attribute: an int64, []int64 or float32 as in
-	// ONNX, of Symmetric lists the half. A string is the name of the ONNX attribute whose value applies.
-	// Nil means that the ONNX node lacks the attribute too.
+	// ONNX, of Symmetric lists the half. A string is the name of the ONNX attribute whose value
+	// applies. Nil means that the ONNX node lacks the attribute too.
 	Default any
 }

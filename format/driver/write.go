@@ -12,9 +12,9 @@ import (
 // Writer is a Driver that writes files. Losses is called first.
 type Writer interface {
 	Driver
-	// Losses adds everything that the format cannot hold of a schema, which has been
-	// checked. Accepted losses are removed from the schema before it is written. The error is for options that are
-	// invalid or do not go together.
+	// Losses adds everything that the format cannot hold of a schema, which has been checked.
+	// Accepted losses are removed from the schema before it is written. The error is for options
+	// that are invalid or do not go together.
 	Losses(p *schema.Schema, o *LayoutOptions, l *schema.LossList) error
 	// Layout returns the layout of the file for a schema without losses. It returns
 	// ErrSchema if the format cannot store the schema.
@@ -50,12 +50,13 @@ type Layout struct {
 	// Ordered means that the Encoder needs tensors in the schema's order. Tensors that come
 	// early are spooled as format.WriteOptions.Spool says or, if Secret is set, in memory.
 	Ordered, Secret bool
-	// External, if not nil, is a second file for the data of some tensors. It needs an Encode if it has a size.
+	// External, if not nil, is a second file for the data of some tensors. It needs an Encode if it
+	// has a size.
 	External *External
 }
 
-// External is a file next to the model, which names it, with the data of some tensors. Each version of it has its own
-// name, so the old model stays whole until the new one replaces it.
+// External is a file next to the model, which names it, with the data of some tensors. Each version
+// of it has its own name, so the old model stays whole until the new one replaces it.
 type External struct {
 	// Stem is what its location begins with, relative to the directory of the model, with slashes.
 	Stem string
@@ -66,8 +67,9 @@ type External struct {
 
 	// File is where the Encoder writes the data. It is set before Encode is called.
 	File Target
-	// Location is how the model calls the file. It is set before each call of Encoder.Finish, of which there is more
-	// than one if another writer replaces the model meanwhile. Only its text changes, not its length.
+	// Location is how the model calls the file. It is set before each call of Encoder.Finish, of
+	// which there is more than one if another writer replaces the model meanwhile. Only its text
+	// changes, not its length.
 	Location string
 }
 
@@ -100,9 +102,9 @@ type Encoder interface {
 	// Tensor stores the data of tensor i of the schema, which it reads from in to the end.
 	// It must not use in after it returns.
 	Tensor(i int, in Input) error
-	// Finish completes the file after the last tensor. It is not called for an aborted file, and more than once only
-	// for a Layout with an External.
-	// An Encoder with resources to release implements io.Closer; Close is called in either case.
+	// Finish completes the file after the last tensor. It is not called for an aborted file, and
+	// more than once only for a Layout with an External. An Encoder with resources to release
+	// implements io.Closer; Close is called in either case.
 	Finish() error
 }
 

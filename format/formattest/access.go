@@ -31,8 +31,8 @@ func (x *subject) ways(b []byte, o *format.Options) []way {
 	}
 }
 
-// content checks that all ways to open a file give the same model: the schema written, or the known content
-// of a file.
+// content checks that all ways to open a file give the same model: the schema written, or the known
+// content of a file.
 func (x *subject) content(t *testing.T) {
 	var want []tensor.Info
 	for _, way := range x.ways(x.file, x.s.Options) {

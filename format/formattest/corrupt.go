@@ -15,8 +15,9 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// positions returns the indices below n to test: about 512 of them, or 8,192 if WEIGHTMAP_NIGHTLY is set. The step is
-// odd, so that over records of four or eight bytes it comes to every byte of a field.
+// positions returns the indices below n to test: about 512 of them, or 8,192 if WEIGHTMAP_NIGHTLY
+// is set. The step is odd, so that over records of four or eight bytes it comes to every byte of a
+// field.
 func positions(n int) (at []int) {
 	sampled := 512
 	if testhost.Nightly() && !testhost.Race { // the race detector finds nothing in a single goroutine
@@ -108,7 +109,8 @@ func (x *subject) overlap(t *testing.T) {
 		}
 		slices.SortFunc(list, func(a, b tensor.Info) int { return cmp.Compare(a.Offset, b.Offset) })
 		for i := range max(0, len(list)-1) {
-			a, b := &list[i], &list[i+1]
+			a := &list[i]
+			b := &list[i+1]
 			if several = true; b.Offset < a.Offset+a.Stored {
 				t.Fatalf("with %s the file opens, and tensors %q and %q share bytes", what, a.Name, b.Name)
 			}
@@ -119,8 +121,8 @@ func (x *subject) overlap(t *testing.T) {
 	}
 }
 
-// damage calls f with the file, and with each damaged one that opens: each byte is replaced, and then several at
-// random. It checks the form of errors.
+// damage calls f with the file, and with each damaged one that opens: each byte is replaced, and
+// then several at random. It checks the form of errors.
 func (x *subject) damage(t *testing.T, f func(what string, m *format.Model)) {
 	o := x.checking(format.CheckStructure)
 	b := slices.Clone(x.file)

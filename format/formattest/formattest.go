@@ -80,19 +80,20 @@ import (
 
 // Config describes the format that Run tests.
 type Config struct {
-	// Format reads the samples, and writes those whose Write has no Format. It need not be registered.
+	// Format reads the samples, and writes those whose Write has no Format. It need not be
+	// registered.
 	Format format.Format
-	// Samples are written, read and damaged one by one. Use files of a few kilobytes: most properties damage
-	// one byte after the other, in files of more than 512 bytes a sample of them. With WEIGHTMAP_NIGHTLY set in
-	// the environment they damage every byte of files of up to 8 kB.
+	// Samples are written, read and damaged one by one. Use files of a few kilobytes: most
+	// properties damage one byte after the other, in files of more than 512 bytes a sample of them.
+	// With WEIGHTMAP_NIGHTLY set in the environment they damage every byte of files of up to 8 kB.
 	Samples []Sample
 	// Files are files that the writer does not produce.
 	Files []File
 	// Exempt maps properties that the format cannot have to the reason.
 	Exempt map[string]string
-	// Neutral is applied to both schemas before the schema written is compared with the schema read. It
-	// removes what the format adds or cannot store. It receives its own copy of the schema, but must
-	// copy the slices and maps it changes. Nil changes nothing.
+	// Neutral is applied to both schemas before the schema written is compared with the schema
+	// read. It removes what the format adds or cannot store. It receives its own copy of the
+	// schema, but must copy the slices and maps it changes. Nil changes nothing.
 	Neutral func(*schema.Schema) *schema.Schema
 	// Reorders says that the writer chooses the order of tensors, so file order may differ from
 	// that of the schema.
@@ -113,8 +114,8 @@ type Config struct {
 	// MaxAllocs limits the allocations of an open; 0 means 40.
 	MaxAllocs int
 	// Scale returns a schema of n float32 tensors of rank 1 with elems elements each, with names
-	// longer than 32 bytes and anything else the format requires. If nil, the schema has no metadata
-	// and no graph. With NamesFromPath n is 1.
+	// longer than 32 bytes and anything else the format requires. If nil, the schema has no
+	// metadata and no graph. With NamesFromPath n is 1.
 	Scale func(n int, elems int64) *schema.Schema
 }
 
@@ -128,8 +129,8 @@ type Sample struct {
 	Schema *schema.Schema
 	// Data returns the bytes of a tensor. If nil, Fill is used.
 	Data func(t tensor.Info) []byte
-	// Write has the options to write the sample: its Format replaces Config.Format, for options that only the format
-	// has. Run sets Time, NoSync and Spool. It may be nil.
+	// Write has the options to write the sample: its Format replaces Config.Format, for options
+	// that only the format has. Run sets Time, NoSync and Spool. It may be nil.
 	Write *format.WriteOptions
 	// Options are used to open the sample. They may hold a key, for example.
 	Options *format.Options

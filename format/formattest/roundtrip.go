@@ -42,8 +42,8 @@ func (x *subject) same(t *testing.T, what string, b []byte) {
 	}
 }
 
-// targets checks that a file, a spool and a stream receive the same bytes, in whatever order tensors
-// arrive, and that no other file remains.
+// targets checks that a file, a spool and a stream receive the same bytes, in whatever order
+// tensors arrive, and that no other file remains.
 func (x *subject) targets(t *testing.T) {
 	tmp := t.TempDir()
 	t.Setenv("TMPDIR", tmp)
@@ -62,8 +62,8 @@ func (x *subject) targets(t *testing.T) {
 	}
 }
 
-// streamed checks that a writer without a spool streams the same bytes, with tensors in the schema's
-// or the file's order, or fails before it writes any.
+// streamed checks that a writer without a spool streams the same bytes, with tensors in the
+// schema's or the file's order, or fails before it writes any.
 func (x *subject) streamed(t *testing.T) {
 	m := x.openBytes(t, x.file)
 	defer m.Close()
@@ -113,7 +113,8 @@ var foreignHeads = map[string]string{
 
 // detect checks that the format detects its file by content, and no other file.
 func (x *subject) detect(t *testing.T) {
-	head, size := x.file[:min(len(x.file), driver.SniffLen)], int64(len(x.file))
+	head := x.file[:min(len(x.file), driver.SniffLen)]
+	size := int64(len(x.file))
 	if !x.cfg.Format.Driver().Detect(head, size) {
 		t.Errorf("Detect does not detect the file")
 	}

@@ -18,8 +18,8 @@ type SchemaOptions struct {
 	Name    string         // a format of package fmt for the number of a tensor; "" means names of many kinds
 }
 
-// RandomSchema returns a schema of tensors with random shapes of up to 4 dims, without metadata and graph. The
-// same state of r, which is of package math/rand/v2, gives the same schema.
+// RandomSchema returns a schema of tensors with random shapes of up to 4 dims, without metadata and
+// graph. The same state of r, which is of package math/rand/v2, gives the same schema.
 func RandomSchema(r *rand.Rand, o SchemaOptions) *schema.Schema {
 	if o.DTypes == nil {
 		for d := tensor.Invalid + 1; d.Valid(); d++ {
@@ -53,8 +53,8 @@ var stems = []string{"w", "layer.bias", "decoder.blocks.attention.output.weight"
 // Decimal is the SchemaOptions.Name for formats that number their tensors.
 const Decimal = "%d"
 
-// LongName is a SchemaOptions.Name like those of large models, longer than the 32 bytes that the compiler
-// can keep on the stack. The names of the first thousand tensors have the same length.
+// LongName is a SchemaOptions.Name like those of large models, longer than the 32 bytes that the
+// compiler can keep on the stack. The names of the first thousand tensors have the same length.
 const LongName = "encoder.layer.%03d.attention.self.query.weight"
 
 // scale is the default for Config.Scale.
@@ -66,8 +66,8 @@ func scale(n int, elems int64) *schema.Schema {
 	return p
 }
 
-// Fill returns arbitrary bytes for a tensor, which depend only on its name and dtype: 0 or 1 for bool, NaNs
-// with payloads, infinities and subnormals among floating-point numbers.
+// Fill returns arbitrary bytes for a tensor, which depend only on its name and dtype: 0 or 1 for
+// bool, NaNs with payloads, infinities and subnormals among floating-point numbers.
 func Fill(t tensor.Info) []byte {
 	size, err := t.ByteSize()
 	if err != nil {

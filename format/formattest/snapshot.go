@@ -41,8 +41,8 @@ func sameView(a, b tensor.View) bool {
 		a.Shape().Equal(b.Shape()) && bytes.Equal(x, y)
 }
 
-// take reads all of m; tensors in attributes of its graph are valid until m is closed. Digest, which need not
-// hold a whole tensor in memory, must agree with Bytes.
+// take reads all of m; tensors in attributes of its graph are valid until m is closed. Digest,
+// which need not hold a whole tensor in memory, must agree with Bytes.
 func (x *subject) take(m *format.Model) (*snapshot, error) {
 	s := &snapshot{Format: m.Format(), Version: m.Version(), Data: map[string]string{}}
 	content, err := schemaOf(m)

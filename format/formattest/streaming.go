@@ -10,7 +10,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// streaming checks that Model.Stream returns the bytes of tensors, and of slices of them, as their views do.
+// streaming checks that Model.Stream returns the bytes of tensors, and of slices of them, as their
+// views do.
 func (x *subject) streaming(t *testing.T) {
 	if x.verifyErr != nil {
 		t.Skip("the sample does not verify")
@@ -30,10 +31,12 @@ func (x *subject) streaming(t *testing.T) {
 				b := make([]byte, s.Size())
 				_, err = s.ReadInto(b)
 				expect.OK(t, err)
-				requests, want = append(requests, format.Request{Tensor: name, Slice: slice}), append(want, b)
+				requests = append(requests, format.Request{Tensor: name, Slice: slice})
+				want = append(want, b)
 			}
 		}
-		got, ended := make([]bytes.Buffer, len(want)), make([]int, len(want))
+		got := make([]bytes.Buffer, len(want))
+		ended := make([]int, len(want))
 		ring := [][]byte{make([]byte, 1000), make([]byte, 1111)} // with room for a block of every format
 		err = m.Stream(context.Background(), requests, ring, func(p format.Piece) error {
 			got[p.Request].Write(p.Data)

@@ -89,8 +89,8 @@ func (x *subject) covered(t *testing.T) []tensor.Info {
 	return list
 }
 
-// coveredData checks that a flipped bit is detected in each tensor that a checksum covers: by verification,
-// also of the tensor alone, and with CheckTouch before the data is used.
+// coveredData checks that a flipped bit is detected in each tensor that a checksum covers: by
+// verification, also of the tensor alone, and with CheckTouch before the data is used.
 func (x *subject) coveredData(t *testing.T) {
 	touch := x.checking(format.CheckTouch)
 	list := x.covered(t)

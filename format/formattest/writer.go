@@ -25,7 +25,8 @@ func (x *subject) untouched(t *testing.T, path string) {
 	}
 }
 
-// diskErrors checks that the writer fails if any operation on its file or any read of a tensor fails.
+// diskErrors checks that the writer fails if any operation on its file or any read of a tensor
+// fails.
 func (x *subject) diskErrors(t *testing.T) {
 	x.eachFailure(t, func(d *disk) error {
 		path := x.stored(t, old)

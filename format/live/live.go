@@ -14,28 +14,30 @@ import (
 
 // Options changes how generations are loaded. Nil and the zero value work.
 type Options struct {
-	// Open has the options for opening each generation: limits, keys, a trusted key, Private for files that other programs
-	// overwrite in place. Its Context must be nil (ErrOption): Open and Reload have one.
+	// Open has the options for opening each generation: limits, keys, a trusted key, Private for
+	// files that other programs overwrite in place. Its Context must be nil (ErrOption): Open and
+	// Reload have one.
 	Open *format.Options
 	// Verify verifies every checksum of a model before it becomes current.
 	Verify bool
-	// Workers is the number of goroutines that verify. 0 means one for every four CPUs, at least one,
-	// which leaves the others to requests.
+	// Workers is the number of goroutines that verify. 0 means one for every four CPUs, at least
+	// one, which leaves the others to requests.
 	Workers int
-	// Validate returns an error for a valid model that does not fit the program, such as one with other
-	// shapes. It is called inside Model.Guard. It must not close the model, nor call Reload or Close of the Handle,
-	// which would wait for it.
+	// Validate returns an error for a valid model that does not fit the program, such as one with
+	// other shapes. It is called inside Model.Guard. It must not close the model, nor call Reload
+	// or Close of the Handle, which would wait for it.
 	Validate func(*format.Model) error
-	// Prepare builds what requests need of a generation, such as an engine or converted weights. Lease.Value
-	// returns it. If it has a method Close() error, that is called before the model is closed. Prepare is called inside Model.Guard, after Validate and with the
-	// same restrictions, which hold for Close too. Goroutines that it starts are not guarded.
+	// Prepare builds what requests need of a generation, such as an engine or converted weights.
+	// Lease.Value returns it. If it has a method Close() error, that is called before the model is
+	// closed. Prepare is called inside Model.Guard, after Validate and with the same restrictions,
+	// which hold for Close too. Goroutines that it starts are not guarded.
 	Prepare func(context.Context, *format.Model) (any, error)
-	// Warm decodes compressed tensors and reads every page before a generation becomes current, so that no
-	// request waits for the disk.
+	// Warm decodes compressed tensors and reads every page before a generation becomes current, so
+	// that no request waits for the disk.
 	Warm bool
-	// Hot names tensors to lock in physical memory (View.Lock), or to decode if they are compressed, before a
-	// generation becomes current. Requests for them never wait for the disk, even if the model is
-	// larger than memory. A model that lacks one of them is refused.
+	// Hot names tensors to lock in physical memory (View.Lock), or to decode if they are
+	// compressed, before a generation becomes current. Requests for them never wait for the disk,
+	// even if the model is larger than memory. A model that lacks one of them is refused.
 	Hot []string
 	// Interval is the time between two looks of Watch; 0 means a second.
 	Interval time.Duration
@@ -89,8 +91,8 @@ type Handle struct {
 	all   map[*generation]struct{} // installed, and not closed yet
 }
 
-// Open loads the first generation of the model at path: a file, a directory or an index of shards, as for
-// format.Open. The context applies to that. Errors are those of Reload.
+// Open loads the first generation of the model at path: a file, a directory or an index of shards,
+// as for format.Open. The context applies to that. Errors are those of Reload.
 func Open(ctx context.Context, path string, o *Options) (*Handle, error) {
 	h := &Handle{path: path, turn: make(chan struct{}, 1), all: map[*generation]struct{}{}}
 	h.o = *cmp.Or(o, &Options{})
@@ -113,8 +115,8 @@ func Open(ctx context.Context, path string, o *Options) (*Handle, error) {
 // Path returns the path that Open was given.
 func (h *Handle) Path() string { return h.path }
 
-// Close ends Watch and loads in progress. After Close, Acquire returns ErrClosed. Leases remain valid:
-// releasing the last one closes the model. A second Close does nothing.
+// Close ends Watch and loads in progress. After Close, Acquire returns ErrClosed. Leases remain
+// valid: releasing the last one closes the model. A second Close does nothing.
 func (h *Handle) Close() error {
 	h.close()
 	h.turn <- struct{}{}

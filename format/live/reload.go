@@ -12,20 +12,22 @@ import (
 )
 
 var (
-	// ErrChanged means that the files kept changing while they were loaded. It is format.ErrChanged.
+	// ErrChanged means that the files kept changing while they were loaded. It is
+	// format.ErrChanged.
 	ErrChanged = format.ErrChanged
 	// ErrOverwritten means that the files of a generation were changed in place.
 	ErrOverwritten = errors.New("the files were overwritten in place")
 )
 
-// Reload loads the model that is now at the path, unless it is current already, and returns the number of the
-// generation that is then current. It opens, verifies, validates, prepares and warms the model as Options say, and
-// checks that its files did not change meanwhile; only then the model becomes current. If Reload fails the
-// old generation stays current. Errors are those of format.Open, Model.Verify, Options.Validate and
-// Options.Prepare, ErrChanged, ErrClosed, or the error of the context.
+// Reload loads the model that is now at the path, unless it is current already, and returns the
+// number of the generation that is then current. It opens, verifies, validates, prepares and warms
+// the model as Options say, and checks that its files did not change meanwhile; only then the model
+// becomes current. If Reload fails the old generation stays current. Errors are those of
+// format.Open, Model.Verify, Options.Validate and Options.Prepare, ErrChanged, ErrClosed, or the
+// error of the context.
 //
-// Concurrent calls wait for each other. Each looks at the path when its turn comes, so that a call that waited for
-// another that loaded the model does nothing.
+// Concurrent calls wait for each other. Each looks at the path when its turn comes, so that a call
+// that waited for another that loaded the model does nothing.
 func (h *Handle) Reload(ctx context.Context) (uint64, error) { return h.reload(ctx, false, "") }
 
 // ForceReload is Reload, but also loads a model that is current already.
@@ -80,7 +82,9 @@ func (h *Handle) install(g *generation, took time.Duration) (uint64, error) {
 	var old *generation
 	h.update(func(s *Stats) {
 		s.Loads++
-		s.Stale, s.Missing, s.Overwritten = false, false, false
+		s.Stale = false
+		s.Missing = false
+		s.Overwritten = false
 		h.all[g] = struct{}{}
 		old = h.current.Swap(g)
 	})
@@ -106,7 +110,8 @@ func (h *Handle) load(ctx context.Context) (*generation, error) {
 		if err == nil {
 			g := &generation{h: h, model: m, id: before}
 			if !slices.Equal(files, before.paths) {
-				// Open it again, now that the other files are known, to look at them before opening too.
+				// Open it again, now that the other files are known, to look at them before opening
+				// too.
 				_ = g.end() // Stats has the error
 				before = look(files)
 				continue
@@ -125,7 +130,8 @@ func (h *Handle) load(ctx context.Context) (*generation, error) {
 	return nil, h.fail(ErrChanged)
 }
 
-// openModel opens the model with ctx, and returns the paths of its files, beginning with the path it was opened by.
+// openModel opens the model with ctx, and returns the paths of its files, beginning with the path
+// it was opened by.
 func (h *Handle) openModel(ctx context.Context) (m *format.Model, files []string, err error) {
 	o := h.open
 	o.Context = ctx
@@ -149,8 +155,8 @@ func (h *Handle) bundles() []string {
 	return nil
 }
 
-// examine does everything that must succeed before a generation becomes current. Even if it fails, g
-// has the result of Prepare.
+// examine does everything that must succeed before a generation becomes current. Even if it fails,
+// g has the result of Prepare.
 func (h *Handle) examine(ctx context.Context, g *generation) error {
 	m := g.model
 	var needed []format.Request
@@ -179,7 +185,8 @@ func (h *Handle) examine(ctx context.Context, g *generation) error {
 		return err
 	})
 	if err == nil {
-		// Load decodes compressed tensors, compares checksums, and reads the pages of the others into memory.
+		// Load decodes compressed tensors, compares checksums, and reads the pages of the others
+		// into memory.
 		err = m.Load(ctx, needed, nil)
 	}
 	for i := 0; err == nil && i < len(h.o.Hot); i++ {

@@ -13,12 +13,13 @@ import (
 // mostSkipped is the largest number of looks without a load after a failure.
 const mostSkipped = 64
 
-// Watch looks at the path every Options.Interval, and reloads when two looks in succession find the same files, other
-// than those of the current generation: a file that is being copied is left alone while it grows.
+// Watch looks at the path every Options.Interval, and reloads when two looks in succession find the
+// same files, other than those of the current generation: a file that is being copied is left alone
+// while it grows.
 //
-// If a load fails, Watch tries again after 1, 2, 4 and up to 64 looks, or when the files change. It sends the event of a
-// failure once, until the files or the error change. It waits for a
-// missing file to appear. Watch returns the error of the context when that ends, and ErrClosed when the
+// If a load fails, Watch tries again after 1, 2, 4 and up to 64 looks, or when the files change. It
+// sends the event of a failure once, until the files or the error change. It waits for a missing
+// file to appear. Watch returns the error of the context when that ends, and ErrClosed when the
 // handle is closed.
 func (h *Handle) Watch(ctx context.Context) error {
 	tick := time.NewTicker(cmp.Or(h.o.Interval, time.Second))
@@ -55,7 +56,8 @@ func (w *watcher) look(ctx context.Context, h *Handle) {
 	w.last = now
 	w.skip--
 	if !stable {
-		w.skip, w.failing = 0, 0
+		w.skip = 0
+		w.failing = 0
 		w.told = ""
 	}
 	if c := h.noteChange(cur, now); c == same || c == missing || !stable || w.skip > 0 {

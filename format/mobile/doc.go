@@ -19,9 +19,9 @@
 // The first makes mobile.aar with the Java package io.github.weightmap.mobile, which the sources
 // below import; the second makes Mobile.xcframework.
 //
-// To link fewer formats, name those that the app needs with build tags: weightmap_ and
-// mobi, mag, tsr, mle, wia, safetensors, gguf, npy or onnx. Only mle and wia have signatures: without
-// them VerifySigned always fails. On Android 9 and later the library can be smaller still, with packed
+// To link fewer formats, name those that the app needs with build tags: weightmap_ and mobi, mag,
+// tsr, mle, wia, safetensors, gguf, npy or onnx. Only mle and wia have signatures: without them
+// VerifySigned always fails. On Android 9 and later the library can be smaller still, with packed
 // relocations and without symbols:
 //
 //	gomobile bind -target=android -androidapi=28 -javapkg=io.github.weightmap -tags weightmap_mobi,weightmap_mag -ldflags="-s -w -extldflags=-Wl,-z,max-page-size=16384,-z,pack-relative-relocs" github.com/weightmap/weightmap/format/mobile
@@ -29,10 +29,11 @@
 // # Pages of 16 KB
 //
 // Some devices with Android 15 and later have memory pages of 16 KB. They load only libraries whose
-// segments are aligned to 16 KB, and Google Play requires that alignment of apps that target Android 15.
-// NDK r28 and later align so by default. With an NDK before r28, which aligns to 4 KB, the library
-// needs max-page-size=16384, as in the commands above; with later NDKs the flag changes nothing. To check
-// the libraries for 64-bit devices in mobile.aar, use llvm-readelf from the NDK's toolchain:
+// segments are aligned to 16 KB, and Google Play requires that alignment of apps that target
+// Android 15. NDK r28 and later align so by default. With an NDK before r28, which aligns to 4 KB,
+// the library needs max-page-size=16384, as in the commands above; with later NDKs the flag changes
+// nothing. To check the libraries for 64-bit devices in mobile.aar, use llvm-readelf from the NDK's
+// toolchain:
 //
 //	unzip -o mobile.aar 'jni/*64*/*'
 //	llvm-readelf -lW jni/*/libgojni.so | grep LOAD
@@ -52,9 +53,9 @@
 //
 // # Android
 //
-// openAsset maps an asset inside the app's package, without extracting it. The asset must be
-// stored uncompressed: androidResources { noCompress += "mobi" }. Packagers align assets to 4 bytes,
-// so tensors with elements of 8 bytes may be copied.
+// openAsset maps an asset inside the app's package, without extracting it. The asset must be stored
+// uncompressed: androidResources { noCompress += "mobi" }. Packagers align assets to 4 bytes, so
+// tensors with elements of 8 bytes may be copied.
 //
 // In Kotlin:
 //
@@ -103,11 +104,11 @@
 //		}
 //	}
 //
-// withFloats and withBytes pass read-only, little-endian buffers. Set the byte order of buffers that
-// you derive from them: asReadOnlyBuffer and duplicate reset it to big-endian.
+// withFloats and withBytes pass read-only, little-endian buffers. Set the byte order of buffers
+// that you derive from them: asReadOnlyBuffer and duplicate reset it to big-endian.
 //
-// CopyTo, CopyRangeTo and CopyFloat32To fill a byte[] of the app, which the Java runtime may copy in
-// and out once more. A byte[] that a method returns is a copy.
+// CopyTo, CopyRangeTo and CopyFloat32To fill a byte[] of the app, which the Java runtime may copy
+// in and out once more. A byte[] that a method returns is a copy.
 //
 // # iOS, in Swift
 //
@@ -129,10 +130,10 @@
 //	}
 //
 // Where an interface wants a mutable pointer, pass UnsafeMutableRawPointer(mutating:
-// buffer.baseAddress), and do not write there. Use Bytes and Float32Bytes, which return Data:
-// the Copy methods need an NSMutableData, which Swift's Data does not pass on.
-// GraphJSON and MetadataJSON return a text that is never nil, so Swift does not turn their error into
-// an exception but has it as a parameter: model.metadataJSON(&error). The protocol for progress is
+// buffer.baseAddress), and do not write there. Use Bytes and Float32Bytes, which return Data: the
+// Copy methods need an NSMutableData, which Swift's Data does not pass on. GraphJSON and
+// MetadataJSON return a text that is never nil, so Swift does not turn their error into an
+// exception but has it as a parameter: model.metadataJSON(&error). The protocol for progress is
 // MobileProgressProtocol.
 //
 // # Lifetime
@@ -152,38 +153,43 @@
 //
 // Weights are mapped: the system loads and drops their pages as needed, and does not count them
 // against the app. What the library allocates, such as decompressed tensors, is limited to
-// DefaultMaxMemory, 256 MiB for each model, unless Options.MaxMemory sets another limit; more fails with
-// CodeLimit. iOS does not document its limit; os_proc_available_memory returns what is left of it.
+// DefaultMaxMemory, 256 MiB for each model, unless Options.MaxMemory sets another limit; more fails
+// with CodeLimit. iOS does not document its limit; os_proc_available_memory returns what is left of
+// it.
 //
 // # Names
 //
-// A tensor has the name that the file gives it. MOBI numbers its tensors and has no field for names, but
-// weightmap convert stores the names of the source beside the numbers, and this package uses
-// them everywhere: TensorName, TensorNamed, GraphJSON, Report, Progress. A tensor of a MOBI file without
-// stored names is named by its number in decimal, such as "7". The text of errors has the number.
+// A tensor has the name that the file gives it. MOBI numbers its tensors and has no field for
+// names, but weightmap convert stores the names of the source beside the numbers, and this package
+// uses them everywhere: TensorName, TensorNamed, GraphJSON, Report, Progress. A tensor of a MOBI
+// file without stored names is named by its number in decimal, such as "7". The text of errors has
+// the number.
 //
 // # Objects
 //
-// Each call for a model or tensor returns a new object. Objects are the same model or tensor when their
-// Keys are equal: the generated equals and hashCode in Java compare them, and in Swift the app does.
+// Each call for a model or tensor returns a new object. Objects are the same model or tensor when
+// their Keys are equal: the generated equals and hashCode in Java compare them, and in Swift the
+// app does.
 //
 // # Verification
 //
-// Verify fails when a checksum is wrong or data is missing. Files need not have checksums for everything.
-// The Report that Verify returns says what no checksum covers, as a line for people ("ok, but nothing covers
-// the data of 15 tensors"; toString in Java), as a whole (Covered) and by tensor (ChecksumOf,
-// Uncovered). VerifySigned demands a signature by a key that the app trusts. It reads the file when it is called: call
-// it before the model is used, and keep the file where no other app can write, since a file that is changed afterwards
-// is not compared again. Go programs set Options.Trusted of package format instead (format.TrustKey, or signing.Policy for a
-// bundle), which compares every file before anything of it is used; these options are not bound.
+// Verify fails when a checksum is wrong or data is missing. Files need not have checksums for
+// everything. The Report that Verify returns says what no checksum covers, as a line for people
+// ("ok, but nothing covers the data of 15 tensors"; toString in Java), as a whole (Covered) and by
+// tensor (ChecksumOf, Uncovered). VerifySigned demands a signature by a key that the app trusts. It
+// reads the file when it is called: call it before the model is used, and keep the file where no
+// other app can write, since a file that is changed afterwards is not compared again. Go programs
+// set Options.Trusted of package format instead (format.TrustKey, or signing.Policy for a bundle),
+// which compares every file before anything of it is used; these options are not bound.
 //
-// A Canceler ends a verification from any thread, and so does Close, which then need not wait for the rest
-// of the file. Progress ends it by returning false.
+// A Canceler ends a verification from any thread, and so does Close, which then need not wait for
+// the rest of the file. Progress ends it by returning false.
 //
 // # Errors
 //
-// WeightFile throws WeightmapException in Java and Kotlin and WeightmapError in Swift, with a code for
-// each kind of error. The generated classes throw Exception and NSError; ErrorCode returns the code of these
-// as a text, and WeightmapException.call and WeightmapError.call convert them. Compare
-// codes: the texts may change in any release. An exception that the app's Progress throws ends the app.
+// WeightFile throws WeightmapException in Java and Kotlin and WeightmapError in Swift, with a code
+// for each kind of error. The generated classes throw Exception and NSError; ErrorCode returns the
+// code of these as a text, and WeightmapException.call and WeightmapError.call convert them.
+// Compare codes: the texts may change in any release. An exception that the app's Progress throws
+// ends the app.
 package mobile

@@ -65,7 +65,8 @@ func (m *Model) Version() string { return m.m.Version() }
 // Name returns the model's name from the metadata. It is empty when the metadata has
 // none or cannot be read (MetadataJSON says why), and after Close.
 func (m *Model) Name() string {
-	// Writers use "name" in mobi, "model_name" in mle, and "name" in the object "model_info" in wia.
+	// Writers use "name" in mobi, "model_name" in mle, and "name" in the object "model_info" in
+	// wia.
 	for _, key := range []string{"name", "model_name"} {
 		v, _ := m.m.Value(key)
 		if name, ok := v.(string); ok {
@@ -223,7 +224,8 @@ func namesOf(m *format.Model) names {
 	n := names{map[string]string{}, map[string]string{}}
 	for i, info := range p.Tensors {
 		if id := m.At(i).Name(); id != info.Name {
-			n.byID[id], n.ids[info.Name] = info.Name, id
+			n.byID[id] = info.Name
+			n.ids[info.Name] = id
 		}
 	}
 	return n

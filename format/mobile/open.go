@@ -23,8 +23,8 @@ var checks = map[string]format.Check{
 	CheckTouch: format.CheckTouch, CheckAll: format.CheckAll,
 }
 
-// DefaultMaxMemory is Options.MaxMemory when it is 0: 256 MiB. With Go's garbage, up to as
-// much again, a model takes at most 512 MiB. iOS kills an app that takes more than its limit, reported
+// DefaultMaxMemory is Options.MaxMemory when it is 0: 256 MiB. With Go's garbage, up to as much
+// again, a model takes at most 512 MiB. iOS kills an app that takes more than its limit, reported
 // as about 1.4 GB on iPhones with 2 GB. Mapped files do not count, however large.
 const DefaultMaxMemory = 256 << 20
 

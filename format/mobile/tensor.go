@@ -154,7 +154,8 @@ func (t *Tensor) copies(n, size int64) error {
 	return nil
 }
 
-// fail makes an error with the tensor's name. A closed model comes first, and an empty tensor has one.
+// fail makes an error with the tensor's name. A closed model comes first, and an empty tensor has
+// one.
 func (t *Tensor) fail(err error) error {
 	return cmp.Or(t.owner().open(), t.owner().fail(fmt.Sprintf("tensor %q", t.Name()), err))
 }

@@ -31,7 +31,8 @@ func (archiveFormat) Parse(src driver.Source, x *driver.Index, o *driver.ParseOp
 	defer a.Close()
 	n := a.Count
 	f := newParsed(x, o, n)
-	f.Checks, f.Zipped = o.CheckSums, true
+	f.Checks = o.CheckSums
+	f.Zipped = true
 	x.Version = versions[0]
 	x.Grow(n, max(0, int(a.Size)-n*zip.CentralLen), 4*n)
 	r := &reader{first: a.Head}

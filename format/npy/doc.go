@@ -21,23 +21,24 @@
 // tuple of one has a comma. Blanks and line ends may separate tokens, and only they may
 // follow the dict.
 //
-// descr is a byte order and a type: b1 bool, i1 i2 i4 i8, u1 u2 u4 u8, f2 f4 f8,
-// c8 complex64, c16 complex128; or NumPy's long name, "float32". The order is "<",
-// ">" for big-endian words; "=", "|" or nothing mean little-endian. Tensors of
-// complex128, which has no dtype in this library, have an Encoding of that name and their
-// raw bytes. So have the types that NumPy knows only the size of, V1, V2 and so on, and f1; ml_dtypes writes bfloat16 as
-// "<V2" and float8 types as "|V1" or "<f1". Structured types, strings, dates and all others are ErrUnsupported in
-// a .npy file. In an archive such arrays are listed, so that the others can be read: the name
-// of their Encoding is the descr, such as "<U5", followed by ", fortran_order" if the first dim
-// varies fastest, and their bytes are those in the file, even pickles. A copy to an archive
-// preserves them unless the name has more than 1 KiB or is not ASCII.
+// descr is a byte order and a type: b1 bool, i1 i2 i4 i8, u1 u2 u4 u8, f2 f4 f8, c8 complex64, c16
+// complex128; or NumPy's long name, "float32". The order is "<", ">" for big-endian words; "=", "|"
+// or nothing mean little-endian. Tensors of complex128, which has no dtype in this library, have an
+// Encoding of that name and their raw bytes. So have the types that NumPy knows only the size of,
+// V1, V2 and so on, and f1; ml_dtypes writes bfloat16 as "<V2" and float8 types as "|V1" or "<f1".
+// Structured types, strings, dates and all others are ErrUnsupported in a .npy file. In an archive
+// such arrays are listed, so that the others can be read: the name of their Encoding is the descr,
+// such as "<U5", followed by ", fortran_order" if the first dim varies fastest, and their bytes are
+// those in the file, even pickles. A copy to an archive preserves them unless the name has more
+// than 1 KiB or is not ASCII.
 //
 // # An array of objects
 //
-// The data of an array of objects, "|O", is a pickle, which numpy.load reads only with allow_pickle=True. In a .npy file it
-// is read as package torch reads pickles: nothing in it is called, and names of classes are in a note. The arrays in it
-// are the tensors, such as those of a dict, which numpy.save writes as an array of one object. Strings, numbers and booleans
-// are metadata. Another note has the line of Python that stores the arrays without a pickle.
+// The data of an array of objects, "|O", is a pickle, which numpy.load reads only with
+// allow_pickle=True. In a .npy file it is read as package torch reads pickles: nothing in it is
+// called, and names of classes are in a note. The arrays in it are the tensors, such as those of a
+// dict, which numpy.save writes as an array of one object. Strings, numbers and booleans are
+// metadata. Another note has the line of Python that stores the arrays without a pickle.
 //
 // # Errors of an array
 //
@@ -53,8 +54,8 @@
 // order are copied on first use, and the copy is cached until Close. If at most one dim is
 // not 1, the order makes no difference, and the data is viewed.
 //
-// The tensor of a .npy file is named after the file, without a final ".npy" in
-// upper or lower case, also behind a URL. It is named "array" if it is read from bytes or another reader.
+// The tensor of a .npy file is named after the file, without a final ".npy" in upper or lower case,
+// also behind a URL. It is named "array" if it is read from bytes or another reader.
 //
 // # An archive
 //
@@ -63,11 +64,12 @@
 //	(zip64)     a record and its locator, when numbers do not fit
 //	end         22 bytes and a comment
 //
-// Entry "X.npy" is tensor X. Directories in the archive are part of the name. Names are
-// never used as paths, as nothing is unpacked. Names must be UTF-8, legal and unique. Other entries are ignored, with a note. An archive with only
-// such entries, such as PyTorch's, is not a .npz file (ErrUnknownFormat and ErrMagic).
-// An archive without entries is a model without tensors. Gaps between entries are
-// ignored, as in every reader of archives, but the first entry must begin the file.
+// Entry "X.npy" is tensor X. Directories in the archive are part of the name. Names are never used
+// as paths, as nothing is unpacked. Names must be UTF-8, legal and unique. Other entries are
+// ignored, with a note. An archive with only such entries, such as PyTorch's, is not a .npz file
+// (ErrUnknownFormat and ErrMagic). An archive without entries is a model without tensors. Gaps
+// between entries are ignored, as in every reader of archives, but the first entry must begin the
+// file.
 //
 // Redundant values must agree, otherwise the file is ErrCorrupt: the end of the directory and
 // its number of entries with the end records; sizes, flags, methods and names in the

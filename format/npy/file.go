@@ -6,9 +6,8 @@ import (
 	"github.com/weightmap/weightmap/format"
 )
 
-// Open maps the .npy file or .npz archive at path. Nil options work. Errors are
-// *tensor.Error with field and offset in the file (see the package documentation),
-// or wrap those of package os.
+// Open maps the .npy file or .npz archive at path. Nil options work. Errors are *tensor.Error with
+// field and offset in the file (see the package documentation), or wrap those of package os.
 //
 // The model's format is "npy" or "npz". Its version is that of the array or, in an archive,
 // the highest of its arrays. Verify verifies the CRC-32 of every entry of an archive; .npy

@@ -131,8 +131,8 @@ func descrOf(t *tensor.Info) (descr string, fortran bool) {
 	return "'" + order + e.code + "'", false
 }
 
-// isReadBack reports whether the reader would find the same type in the header of a tensor. For listed
-// types this depends on their names.
+// isReadBack reports whether the reader would find the same type in the header of a tensor. For
+// listed types this depends on their names.
 func isReadBack(t *tensor.Info) bool {
 	b := encodeHeader(t)
 	r := &reader{entry: &zip.Member{}, first: func(int64) ([]byte, error) { return b, nil }}

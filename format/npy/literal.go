@@ -80,7 +80,9 @@ func (r *reader) integer(field string) int64 {
 	if !negative {
 		r.take('+')
 	}
-	c, from, n := r.peek(), r.at, uint64(0)
+	c := r.peek()
+	from := r.at
+	n := uint64(0)
 	for ; r.at < len(r.text) && '0' <= r.text[r.at] && r.text[r.at] <= '9'; r.at++ {
 		digit := uint64(r.text[r.at] - '0')
 		if n > (math.MaxInt64-digit)/10 {
@@ -125,7 +127,8 @@ var keys = [...]string{"descr", "fortran_order", "shape"}
 
 // dict reads the dict: three keys, each once, in any order.
 func (r *reader) dict() {
-	h, seen := &r.head, 0
+	h := &r.head
+	seen := 0
 	r.want("header", '{')
 	for r.err == nil && !r.take('}') {
 		at := r.at
@@ -167,10 +170,13 @@ func (r *reader) dict() {
 
 // descr reads the element type.
 func (r *reader) descr() {
-	h, at, lists := &r.head, r.at, r.entry != nil
+	h := &r.head
+	at := r.at
+	lists := r.entry != nil
 	if c := r.peek(); c == '[' || c == '(' {
 		if h.other = r.nested(); !lists {
-			r.at, r.err = at, nil
+			r.at = at
+			r.err = nil
 			r.fail("descr", format.ErrUnsupported, "a structured type")
 		}
 		return

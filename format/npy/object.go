@@ -12,7 +12,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// An array of objects is a pickle, which pickle.Machine reads as data. The arrays in it are tensors.
+// An array of objects is a pickle, which pickle.Machine reads as data. The arrays in it are
+// tensors.
 
 // objectType is the descr of an array of objects.
 const objectType = "|O"
@@ -36,7 +37,8 @@ func (o *objects) Data(at, n int64, text *zip.Text) zip.Place {
 	p := zip.Place{From: at, Extent: n}
 	if text != nil {
 		text.At = at
-		p.From, p.Text = 0, text
+		p.From = 0
+		p.Text = text
 	}
 	return p
 }
@@ -100,8 +102,8 @@ func tensorRoot(path string) string {
 	return name
 }
 
-// rawSize returns the size of the elements of a type without a meaning in NumPy, such as those of ml_dtypes: "<V2" for
-// bfloat16, "|V1" and "<f1" for float8.
+// rawSize returns the size of the elements of a type without a meaning in NumPy, such as those of
+// ml_dtypes: "<V2" for bfloat16, "|V1" and "<f1" for float8.
 func rawSize(descr []byte) (size int64, ok bool) {
 	if len(descr) > 0 && (descr[0] == '<' || descr[0] == '|') {
 		descr = descr[1:]

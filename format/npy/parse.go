@@ -70,7 +70,8 @@ func (r *reader) read(size int64) error {
 	if size < prefixLen {
 		return r.errorf("header", size, format.ErrTruncated, "the array has %d bytes, its header begins with %d", size, prefixLen)
 	}
-	text, length := int64(prefixLen), int64(binary.LittleEndian.Uint16(b[8:]))
+	text := int64(prefixLen)
+	length := int64(binary.LittleEndian.Uint16(b[8:]))
 	switch r.major = b[6]; {
 	case r.major < 1 || r.major > 3 || b[7] != 0:
 		return r.errorf("version", 6, format.ErrVersion, "%d.%d, known are 1.0, 2.0 and 3.0", r.major, b[7])
@@ -90,7 +91,10 @@ func (r *reader) read(size int64) error {
 		}
 	}
 	r.length = length
-	r.text, r.from, r.at, r.err = b[text:length], text, 0, nil
+	r.text = b[text:length]
+	r.from = text
+	r.at = 0
+	r.err = nil
 	if r.dict(); r.err != nil {
 		return r.err
 	}
@@ -103,7 +107,8 @@ func (r *reader) measure(text, size int64) (err error) {
 	left := size - r.length
 	switch {
 	case r.other != nil:
-		r.elem, r.size = &listed, left
+		r.elem = &listed
+		r.size = left
 		_, err = shape.Elems()
 		if raw, ok := rawSize(r.other); ok && r.entry == nil {
 			r.size, err = rawBytes(shape, raw)

@@ -7,9 +7,9 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// TypeName returns the descr of the elements of t in a header, without quotes: "<f4", or "|b1". For elements that only
-// NumPy reads it is the descr in the file that t is from, such as "<U3". The error is ErrUnsupported for elements
-// that the format cannot store.
+// TypeName returns the descr of the elements of t in a header, without quotes: "<f4", or "|b1". For
+// elements that only NumPy reads it is the descr in the file that t is from, such as "<U3". The
+// error is ErrUnsupported for elements that the format cannot store.
 func TypeName(t tensor.Info) (string, error) {
 	if elemFor(&t) == nil {
 		return "", fmt.Errorf("%w: %s has no %s elements", tensor.ErrUnsupported, single, t.TypeName())
@@ -18,9 +18,10 @@ func TypeName(t tensor.Info) (string, error) {
 	return strings.Trim(descr, "'"), nil
 }
 
-// ParseType returns the type of elements with a descr, "<f4", or a name, "float32", as in tensor.Info: a DType, or an
-// Encoding for types without one. The error is ErrUnsupported for other types, and for a big-endian descr: the
-// bytes of tensors are little-endian, and readers of files swap them.
+// ParseType returns the type of elements with a descr, "<f4", or a name, "float32", as in
+// tensor.Info: a DType, or an Encoding for types without one. The error is ErrUnsupported for other
+// types, and for a big-endian descr: the bytes of tensors are little-endian, and readers of files
+// swap them.
 func ParseType(name string) (tensor.DType, *tensor.Encoding, error) {
 	if name == "" {
 		return tensor.Invalid, nil, fmt.Errorf("%w: empty descr", tensor.ErrUnsupported)

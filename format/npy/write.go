@@ -57,9 +57,11 @@ func (fileFormat) Layout(p *schema.Schema, _ *driver.LayoutOptions) (*driver.Lay
 // Layout implements driver.Writer. All is known in advance except the checksums.
 func (archiveFormat) Layout(p *schema.Schema, _ *driver.LayoutOptions) (*driver.Layout, error) {
 	l := &driver.Layout{Offsets: make([]int64, len(p.Tensors)), Sums: driver.CRC32}
-	made, parts := make([]zip.Made, len(p.Tensors)), make([]driver.Part, len(p.Tensors))
+	made := make([]zip.Made, len(p.Tensors))
+	parts := make([]driver.Part, len(p.Tensors))
 	for i := range p.Tensors {
-		t, m := &p.Tensors[i], &made[i]
+		t := &p.Tensors[i]
+		m := &made[i]
 		head := encodeHeader(t)
 		*m = zip.Made{Name: t.Name + extension, Size: int64(len(head)) + t.Size, At: l.Size, Sum: tensor.CRC32(head)}
 		if len(m.Name) > math.MaxUint16 {
@@ -81,7 +83,8 @@ func (archiveFormat) Layout(p *schema.Schema, _ *driver.LayoutOptions) (*driver.
 		return append(parts, end), nil
 	}
 	if len(p.Tensors) == 0 {
-		l.Parts, l.Late = []driver.Part{end}, nil
+		l.Parts = []driver.Part{end}
+		l.Late = nil
 	}
 	return l, nil
 }

@@ -46,10 +46,14 @@ func detect(head []byte, _ int64) bool {
 			return false
 		}
 		e.other = e.other || num != irVersion
-		value, good, plain := b[:min(uint64(len(b)), v)], true, true
+		value := b[:min(uint64(len(b)), v)]
+		good := true
+		plain := true
 		switch num {
 		case irVersion:
-			e.version, plain, value = true, v >= 1 && v <= maxIRVersion, nil
+			e.version = true
+			plain = v >= 1 && v <= maxIRVersion
+			value = nil
 		case modelVersion:
 			value = nil
 		case 7:
@@ -57,12 +61,14 @@ func detect(head []byte, _ int64) bool {
 		case 2, 3, 4, 6:
 			good, plain = plausible(value, v > uint64(len(b)))
 		case 8, 14:
-			good, e.sets = begins(value, 1, 2), e.sets || num == 8 && len(value) > 0
+			good = begins(value, 1, 2)
+			e.sets = e.sets || num == 8 && len(value) > 0
 		}
 		if !good || def.Kind.WireType() == protowire.BytesType && v > 1<<40 {
 			return false
 		}
-		e.odd, b = e.odd || !plain, b[len(value):]
+		e.odd = e.odd || !plain
+		b = b[len(value):]
 	}
 	return e.suffices()
 }

@@ -75,19 +75,20 @@
 // data_type is repeated before the data, which readers of protocol buffers ignore. Most readers
 // cannot load files of more than 2 GiB, so the writer returns ErrLimit for them.
 //
-// format.WriteOptions.ExternalFrom moves data to a file next to the model, at multiples of 64 bytes, or
-// of 4096 for tensors of at least 4096 bytes. The name of that file consists of the model's
-// name (or format.WriteOptions.External), ".onnx" unless it ends so, a hash of the data and the model that is
-// replaced, and ".data", as in "m.onnx.3f084b51d810557b.data". If the name has more than 100 bytes it is
-// cut and a hash of it is appended. So a new file never replaces other data, and the old model
-// stays whole until the new one is in place. Then the files of that pattern that the old model named are
-// removed, unless an ONNX model in the directory refers to them. None is removed if a model in the
-// directory cannot be read. Files that no model refers to, since their writer was killed, are removed by
-// the next process that replaces the model, once they are a day old.
+// format.WriteOptions.ExternalFrom moves data to a file next to the model, at multiples of 64
+// bytes, or of 4096 for tensors of at least 4096 bytes. The name of that file consists of the
+// model's name (or format.WriteOptions.External), ".onnx" unless it ends so, a hash of the data and
+// the model that is replaced, and ".data", as in "m.onnx.3f084b51d810557b.data". If the name has
+// more than 100 bytes it is cut and a hash of it is appended. So a new file never replaces other
+// data, and the old model stays whole until the new one is in place. Then the files of that pattern
+// that the old model named are removed, unless an ONNX model in the directory refers to them. None
+// is removed if a model in the directory cannot be read. Files that no model refers to, since their
+// writer was killed, are removed by the next process that replaces the model, once they are a day
+// old.
 //
 // If the schema does not specify them, the writer sets IR version 8 (or the first that has the
-// types of all tensors), version 17 of the ONNX operators, version 1 of other domains, and the graph
-// name "graph".
+// types of all tensors), version 17 of the ONNX operators, version 1 of other domains, and the
+// graph name "graph".
 //
 // A schema with the Native of an ONNX file is a copy: every field of the model is written as it
 // is in that file, except for changes of the schema: metadata, tensors, and names of tensors
@@ -95,8 +96,9 @@
 // another dtype, and the native contents of a changed graph are losses. External data of tensors
 // inside the graph becomes part of the model.
 //
-// The values of metadata_props are strings. Numbers, booleans, JSON and null are written as their JSON text, and the entry
-// "weightmap.types" names their keys and types, {"epoch":"int64"}: format.Model.Schema gives them their types again.
+// The values of metadata_props are strings. Numbers, booleans, JSON and null are written as their
+// JSON text, and the entry "weightmap.types" names their keys and types, {"epoch":"int64"}:
+// format.Model.Schema gives them their types again.
 //
 // The format has no quantization parameters. In its own domain it
 // has only its own operators, unless the metadata names operator sets. For other schemas the
@@ -104,5 +106,6 @@
 //
 // # Verification
 //
-// The format has no checksums. Verify checks that the structure has not changed, and reads all data.
+// The format has no checksums. Verify checks that the structure has not changed, and reads all
+// data.
 package onnx

@@ -23,7 +23,8 @@ var graphSchema = onnxgraph.Schema{
 
 // readGraph reads the graph and lists its tensors. A graph with only initializers counts as none.
 func (f *parsed) readGraph(msg protobuf.Field) error {
-	f.graph, f.inside = true, true
+	f.graph = true
+	f.inside = true
 	msg.At = msg.Start // of errors in the graph as a whole
 	d := &onnxgraph.Decoder{Schema: &graphSchema, Source: f.s, Format: f}
 	g, err := d.Decode(msg, 2)
@@ -48,7 +49,8 @@ func decodeGraph(b []byte) (*schema.Graph, error) {
 	return f.decoded, nil
 }
 
-// watch checks the messages outside of the neutral graph that need more than their encoding checked.
+// watch checks the messages outside of the neutral graph that need more than their encoding
+// checked.
 func (f *parsed) watch(m *protobuf.Message, msg protobuf.Field, level int) (done bool, err error) {
 	switch {
 	case m == sparseMsg && f.inside:
@@ -86,15 +88,17 @@ func (f *parsed) AttributeTensor(_ int64, level int, pieces ...protobuf.Field) (
 	return f.view(f.head, f.s), nil
 }
 
-// view makes the view of a tensor that was read from s and checked: of the private copy of the graph,
-// or of an external file.
+// view makes the view of a tensor that was read from s and checked: of the private copy of the
+// graph, or of an external file.
 func (f *parsed) view(h *head, s *protobuf.Source) (v tensor.View) {
 	info := tensor.Info{Name: string(h.name), DType: dtypeOf(h.code), Shape: append(tensor.Shape{}, h.dims...), Encoding: h.encoding()}
 	if h.location == 1 {
 		if size := f.files.Size(h.ext.location); h.ext.length < 0 && size >= h.ext.offset {
 			h.size = size - h.ext.offset
 		}
-		info.Offset, info.Size, info.Stored = h.ext.offset, h.size, h.size
+		info.Offset = h.ext.offset
+		info.Size = h.size
+		info.Stored = h.size
 		return f.files.View(f.src, h.ext.location, &info)
 	}
 	if data, err := h.bytes(s); err == nil { // values that do not fit their type keep no file from being read
@@ -116,9 +120,11 @@ func (f *parsed) Initializer(msg protobuf.Field, level int, main bool) ([]byte, 
 	t := driver.Tensor{Name: h.name, DType: dtypeOf(h.code), Encoding: h.encoding(), Shape: h.dims, Size: h.size, Offset: h.raw.Start}
 	switch {
 	case h.location == 1:
-		t.Space, t.Offset = h.ext.space, h.ext.offset
+		t.Space = h.ext.space
+		t.Offset = h.ext.offset
 	case h.list != 0:
-		t.Loaded, t.Offset = true, -1
+		t.Loaded = true
+		t.Offset = -1
 	}
 	return nil, f.add(&t, msg, record{more: h.more})
 }
@@ -130,9 +136,12 @@ func checkName(name []byte, at int64) error {
 	return nil
 }
 
-// sparse checks that the values and indices of a sparse tensor fit, and lists an initializer of the main graph.
+// sparse checks that the values and indices of a sparse tensor fit, and lists an initializer of the
+// main graph.
 func (f *parsed) sparse(msg protobuf.Field, level int) error {
-	values, indices, dims := newHead(), newHead(), tensor.Shape(nil)
+	values := newHead()
+	indices := newHead()
+	dims := tensor.Shape(nil)
 	w := f.s.Walk(sparseMsg, msg, level)
 	for w.Next() {
 		switch w.Num {
@@ -150,7 +159,8 @@ func (f *parsed) sparse(msg protobuf.Field, level int) error {
 	if _, err := dims.Elems(); err != nil {
 		return protobuf.InField("dims", &protobuf.Defect{At: msg.At, Err: fmt.Errorf("%w: %w", tensor.ErrCorrupt, err)})
 	}
-	n, index := values.dims, indices.dims
+	n := values.dims
+	index := indices.dims
 	switch {
 	case len(n) != 1:
 		return protobuf.Corruptf("values", msg.At, "missing, or not of one dim")

@@ -34,7 +34,8 @@ const (
 	uint64Data = 11
 )
 
-// dataFields locate raw or external data. Native does not have schemaFields: a schema does, or they are data.
+// dataFields locate raw or external data. Native does not have schemaFields: a schema does, or they
+// are data.
 var (
 	dataFields   = []protowire.Number{rawData, 13, 14}
 	schemaFields = []protowire.Number{1, 2, floatData, int32Data, stringData, int64Data, 8, rawData, doubleData, uint64Data, 13, 14}
@@ -90,7 +91,8 @@ func init() {
 		if e.enc = lowbit.Encoding(e.name); e.enc == nil {
 			e.enc = &tensor.Encoding{Name: e.name}
 			if e.bits > 0 {
-				e.enc.BlockElems, e.enc.BlockBytes = 1, e.bits/8
+				e.enc.BlockElems = 1
+				e.enc.BlockBytes = e.bits / 8
 			}
 		}
 	}

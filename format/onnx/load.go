@@ -37,7 +37,8 @@ func (f *parsed) Load(i int) ([]byte, error) {
 
 // headOf reads the message of a tensor.
 func headOf(raw []byte) (*head, *protobuf.Source, error) {
-	h, s := newHead(), protobuf.InMemory(raw)
+	h := newHead()
+	s := protobuf.InMemory(raw)
 	err := h.read(s, s.All(), 3)
 	if err == nil {
 		err = h.check(0)
@@ -63,7 +64,8 @@ func (h *head) typed(s *protobuf.Source) ([]byte, error) {
 	if err := wire.CheckSize(h.size); err != nil {
 		return nil, err
 	}
-	out, width := memory.Aligned(int(h.size))[:0], h.size/max(1, h.values)
+	out := memory.Aligned(int(h.size))[:0]
+	width := h.size / max(1, h.values)
 	w := s.Walk(tensorMsg, h.message, 1)
 	for w.Next() {
 		switch packed := w.Typ == protowire.BytesType; {
@@ -93,7 +95,8 @@ func (h *head) typed(s *protobuf.Source) ([]byte, error) {
 // appendValue appends the low bytes of a value, which must fit in them with or without a sign.
 // at is the offset for errors.
 func (h *head) appendValue(b []byte, at int64, v uint64, width int64) ([]byte, error) {
-	most, x := uint64(1)<<(8*width)-1, int64(int32(v)) // all for a width of 8
+	most := uint64(1)<<(8*width) - 1
+	x := int64(int32(v)) // all for a width of 8
 	if h.list == uint64Data && v > most || h.list == int32Data && (x > int64(most) || x < -int64(most/2)-1) {
 		return b, protobuf.Corruptf("", at, "%d does not fit in %d bytes", int64(v), width)
 	}

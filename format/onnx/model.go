@@ -203,8 +203,9 @@ func putEntry(b []byte, num protowire.Number, e stringEntry) []byte {
 	return protobuf.PutBytes(b, num, protobuf.PutText(protobuf.PutText(nil, 1, e.key), 2, e.value))
 }
 
-// encode encodes the schema without its tensors: what precedes the graph, and the graph before and after
-// its initializers. The graph comes last, so that a truncated file is never taken for a whole one.
+// encode encodes the schema without its tensors: what precedes the graph, and the graph before and
+// after its initializers. The graph comes last, so that a truncated file is never taken for a whole
+// one.
 func (w *writer) encode() (err error) {
 	h := header{keys: map[string]bool{}}
 	if h.file, err = originalOf(w.schema, &schema.LossList{}); err != nil {

@@ -102,14 +102,19 @@ type shell struct {
 	moved bool   // it has another name
 }
 
-// originalOf reads the schema's Native, if it has one of this format, and adds what contradicts the schema to l.
+// originalOf reads the schema's Native, if it has one of this format, and adds what contradicts the
+// schema to l.
 func originalOf(p *schema.Schema, l *schema.LossList) (*original, error) {
-	n, c := p.Native, &original{}
+	n := p.Native
+	c := &original{}
 	if n == nil || n.Format != formatName {
 		return c, nil
 	}
-	s, shells := protobuf.InMemory(n.Raw), map[string]shell{}
-	c.sets, c.props, c.shells = map[schema.OperatorSet][]byte{}, map[stringEntry][]byte{}, map[string]shell{}
+	s := protobuf.InMemory(n.Raw)
+	shells := map[string]shell{}
+	c.sets = map[schema.OperatorSet][]byte{}
+	c.props = map[stringEntry][]byte{}
+	c.shells = map[string]shell{}
 	w := s.Walk(modelMsg, s.All(), 1)
 	for w.Next() {
 		c.model.field(s, &w)
@@ -150,7 +155,8 @@ func (c *original) readGraph(s *protobuf.Source, msg protobuf.Field, shells map[
 			w.Err = s.Keep(&c.graph, &w.Field)
 			continue
 		}
-		name, one := "", shell{}
+		name := ""
+		one := shell{}
 		_ = s.Read(tensorMsg, w.Field, 2, &protobuf.Into{2: &one.code, 8: &name})
 		_ = s.Split(tensorMsg, w.Field, nil, &one.more, 2, 8)
 		shells[name] = one

@@ -49,12 +49,15 @@ func newParsed(s *protobuf.Source, x *driver.Index, o *driver.ParseOptions) *par
 // lists holds memory for records, whose number is known only at the end.
 var lists = sync.Pool{New: func() any { return new([]record) }}
 
-// Parse implements driver.Driver. It reads everything but the data of initializers and external files.
+// Parse implements driver.Driver. It reads everything but the data of initializers and external
+// files.
 func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.ParseOptions) (*driver.Parsed, error) {
 	s := protobuf.OpenFile(src, 0, src.Size())
 	defer s.Close()
-	f, list := newParsed(s, x, o), lists.Get().(*[]record)
-	f.src, f.records = src, (*list)[:0]
+	f := newParsed(s, x, o)
+	list := lists.Get().(*[]record)
+	f.src = src
+	f.records = (*list)[:0]
 	err := f.readModel()
 	*list, f.records = f.records, slices.Clone(f.records)
 	lists.Put(list)
@@ -87,7 +90,8 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.ParseOptio
 
 // readModel reads the model from top to bottom.
 func (f *parsed) readModel() error {
-	m, inside := &f.model, false
+	m := &f.model
+	inside := false
 	w := f.s.Walk(modelMsg, f.s.All(), 1)
 	for w.Next() {
 		switch {
@@ -121,7 +125,8 @@ func (f *parsed) add(t *driver.Tensor, msg protobuf.Field, r record) error {
 	if f.index.Add(t) != nil {
 		return protobuf.Corruptf("name", msg.At, "the name %q occurs twice", t.Name)
 	}
-	r.at, r.end = msg.Start, msg.End
+	r.at = msg.Start
+	r.end = msg.End
 	f.records = append(f.records, r)
 	return nil
 }

@@ -46,8 +46,8 @@ type externalHead struct {
 	space          driver.Space // of the file, set by parsed.external
 }
 
-// newHead returns a head that knows where the fields of a TensorProto go that need no more, and those of an
-// entry of external_data.
+// newHead returns a head that knows where the fields of a TensorProto go that need no more, and
+// those of an entry of external_data.
 func newHead() *head {
 	h := &head{}
 	h.into = &[2]protobuf.Into{
@@ -98,7 +98,8 @@ var externalKeys = []string{"location", "offset", "length"}
 // external takes one entry of external_data.
 func (h *head) external(s *protobuf.Source, msg protobuf.Field, level int) error {
 	e := &h.ext
-	e.key, e.value = e.key[:0], e.value[:0]
+	e.key = e.key[:0]
+	e.value = e.value[:0]
 	err := s.Read(entryMsg, msg, level, &h.into[1])
 	if err != nil {
 		return err

@@ -123,8 +123,8 @@ func (w *writer) initializer(i int) (b []byte, data int64) {
 	return append(appendPadding(b, byte(as.code), padding), tail...), t.Size
 }
 
-// paddingOf returns the least number of bytes more that a field of size bytes needs at an offset for the
-// data that it ends with to be aligned.
+// paddingOf returns the least number of bytes more that a field of size bytes needs at an offset
+// for the data that it ends with to be aligned.
 func paddingOf(at, size, data int64) int64 {
 	for n := int64(0); ; n++ {
 		length := int64(protowire.SizeVarint(uint64(size + n))) // which the padding may make longer

@@ -91,7 +91,8 @@ func (c *cached) commit() (string, error) {
 	return commit, nil
 }
 
-// open opens the model in a snapshot. file is its file, "" for what the directory is opened by. remark is a note of the model, if it is not empty.
+// open opens the model in a snapshot. file is its file, "" for what the directory is opened by.
+// remark is a note of the model, if it is not empty.
 func (c *cached) open(ctx context.Context, commit, file, remark string, o *Options) (*format.Model, error) {
 	open := format.Options{}
 	if o.Open != nil {
@@ -104,8 +105,8 @@ func (c *cached) open(ctx context.Context, commit, file, remark string, o *Optio
 	return format.Open(filepath.Join(c.path, "snapshots", commit, filepath.FromSlash(file)), &open)
 }
 
-// openHub opens a model of the Hub: from the cache if that has its commit, else from the Hub. If that cannot be reached,
-// the cache is used with a note.
+// openHub opens a model of the Hub: from the cache if that has its commit, else from the Hub. If
+// that cannot be reached, the cache is used with a note.
 func openHub(ctx context.Context, address string, o *Options) (*format.Model, error) {
 	h, err := parseHub(address)
 	if err != nil {
@@ -150,14 +151,15 @@ func openHub(ctx context.Context, address string, o *Options) (*format.Model, er
 	return m, err
 }
 
-// isMissing reports whether a model could not be opened since the cache does not have all its files.
+// isMissing reports whether a model could not be opened since the cache does not have all its
+// files.
 func isMissing(err error) bool {
 	var u *directory.Undecided
 	return errors.Is(err, fs.ErrNotExist) || errors.As(err, &u)
 }
 
-// offline opens the model in the cache, as it was when it was downloaded. why says why the Hub is not asked, and failed is
-// the error if there is none in the cache.
+// offline opens the model in the cache, as it was when it was downloaded. why says why the Hub is
+// not asked, and failed is the error if there is none in the cache.
 func (c *cached) offline(ctx context.Context, why string, failed error, o *Options) (*format.Model, error) {
 	commit, err := c.commit()
 	if err == nil {

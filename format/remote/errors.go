@@ -10,10 +10,11 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// The errors of this package, for errors.Is. After Close of the model, errors wrap tensor.ErrClosed.
+// The errors of this package, for errors.Is. After Close of the model, errors wrap
+// tensor.ErrClosed.
 var (
-	// ErrChanged means that the object changed since it was opened. No byte of the new version is returned. It is
-	// format.ErrChanged.
+	// ErrChanged means that the object changed since it was opened. No byte of the new version is
+	// returned. It is format.ErrChanged.
 	ErrChanged = tensor.ErrChanged
 	// ErrUnversioned means that responses do not identify the version of the object: see
 	// Options.AllowUnversioned.

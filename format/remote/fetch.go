@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// fetch reads p from off and returns the number of bytes. That may be less than len(p) only before the
-// version is known, for a smaller object. After a failed attempt the next one requests the remaining
-// bytes of the same version.
+// fetch reads p from off and returns the number of bytes. That may be less than len(p) only before
+// the version is known, for a smaller object. After a failed attempt the next one requests the
+// remaining bytes of the same version.
 func (r *Reader) fetch(ctx context.Context, p []byte, off int64) (n int, err error) {
 	select {
 	case r.turns <- struct{}{}:
@@ -59,8 +59,8 @@ func (o *Options) pause(ctx context.Context, failed error, tries int) error {
 	}
 }
 
-// backoff doubles with each try up to a limit, and varies by half, so that clients do not all retry at
-// once after an outage.
+// backoff doubles with each try up to a limit, and varies by half, so that clients do not all retry
+// at once after an outage.
 func (o *Options) backoff(tries int) time.Duration {
 	d := o.MaxWait
 	if o.Backoff < d>>tries {
@@ -96,7 +96,8 @@ func (r *Reader) attempt(ctx context.Context, p []byte, off int64) (n int, err e
 		}
 	}
 	if closing := a.Body.Close(); closing != nil && err == nil {
-		n, err = 0, closing
+		n = 0
+		err = closing
 	}
 	return n, err
 }

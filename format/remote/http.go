@@ -22,8 +22,8 @@ import (
 // gigabyte of memory.
 const mostHeader = 64 << 10
 
-// defaultTransport keeps as many idle connections as concurrent requests; the default of net/http is
-// two per host.
+// defaultTransport keeps as many idle connections as concurrent requests; the default of net/http
+// is two per host.
 var defaultTransport = sync.OnceValue(func() http.RoundTripper {
 	t, ok := http.DefaultTransport.(*http.Transport)
 	if !ok {
@@ -119,8 +119,8 @@ func (h *httpObject) String() string {
 	return fmt.Sprintf("%.500s", u.String())
 }
 
-// Errors of net/http for requests that it cannot send, because of Options.Header or a URL. There are
-// no sentinels, and another attempt cannot help.
+// Errors of net/http for requests that it cannot send, because of Options.Header or a URL. There
+// are no sentinels, and another attempt cannot help.
 var unsendable = []string{"unsupported protocol scheme", "net/http: invalid header field"}
 
 // unsent classifies the error of a request without a response. If refused is set, the client has a
@@ -143,8 +143,9 @@ func (e *exchange) unsent(err error, refused bool) error {
 // reply is a response; its body is not read here.
 type reply http.Response
 
-// judge checks that the body has n bytes from off of the object, and returns the object's version. A server may send
-// all of a small object; for a known version it means that the version has changed.
+// judge checks that the body has n bytes from off of the object, and returns the object's version.
+// A server may send all of a small object; for a known version it means that the version has
+// changed.
 func (a *reply) judge(off, n int64, known Version) (v Version, err error) {
 	isPart := a.StatusCode == http.StatusPartialContent
 	if !isPart && a.StatusCode != http.StatusOK {
@@ -153,7 +154,9 @@ func (a *reply) judge(off, n int64, known Version) (v Version, err error) {
 	if e := a.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
 		return v, nonsense("the body is compressed, which was not asked for")
 	}
-	first, last, total := int64(0), a.ContentLength-1, a.ContentLength
+	first := int64(0)
+	last := a.ContentLength - 1
+	total := a.ContentLength
 	if isPart {
 		if first, last, total, err = parseRange(a.Header.Get("Content-Range")); err != nil {
 			return v, err
@@ -198,7 +201,8 @@ func (a *reply) refusal(known Version) error {
 // field, so that it is the same for each response. A Last-Modified must be older than a second,
 // because another change in the same second would not show.
 func (a *reply) version(size int64) Version {
-	tag, changed := a.Header.Get("ETag"), a.Header.Get("Last-Modified")
+	tag := a.Header.Get("ETag")
+	changed := a.Header.Get("Last-Modified")
 	when, err := http.ParseTime(changed)
 	date, noDate := http.ParseTime(a.Header.Get("Date"))
 	switch {

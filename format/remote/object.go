@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Object is a sequence of bytes that a Reader fetches in ranges. This package has objects behind HTTP,
-// and examples/bucket has one in a cloud bucket. Get is called concurrently.
+// Object is a sequence of bytes that a Reader fetches in ranges. This package has objects behind
+// HTTP, and examples/bucket has one in a cloud bucket. Get is called concurrently.
 type Object interface {
 	// Get makes one attempt to get n bytes from off, with n > 0.
 	//
@@ -33,8 +33,8 @@ type Directory interface {
 type Answer struct {
 	// Version is the version of the object that Body is a part of.
 	Version Version
-	// Body has the requested bytes. The Reader closes it. An error of Read is treated as temporary; an
-	// error of Close invalidates what was read.
+	// Body has the requested bytes. The Reader closes it. An error of Read is treated as temporary;
+	// an error of Close invalidates what was read.
 	Body io.ReadCloser
 }
 

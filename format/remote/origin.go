@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// origin is who may get the credentials of a request. Hosts that are the same machine under another name, such
-// as "host." or another address, are other origins.
+// origin is who may get the credentials of a request. Hosts that are the same machine under another
+// name, such as "host." or another address, are other origins.
 type origin struct{ scheme, host, port string }
 
 func originOf(u *url.URL) origin {
@@ -50,8 +50,8 @@ type exchange struct {
 	left     bool           // a redirect led to another origin: from there on, no request has credentials
 }
 
-// checkRedirect implements http.Client.CheckRedirect. The caller's own is asked first, so that nothing it adds
-// to a request undoes the rule.
+// checkRedirect implements http.Client.CheckRedirect. The caller's own is asked first, so that
+// nothing it adds to a request undoes the rule.
 func (e *exchange) checkRedirect(req *http.Request, via []*http.Request) error {
 	if e.redirect == nil {
 		e.redirect = req.Response
@@ -64,7 +64,8 @@ func (e *exchange) checkRedirect(req *http.Request, via []*http.Request) error {
 	if err != nil {
 		return err
 	}
-	from, to := originOf(via[len(via)-1].URL), originOf(req.URL)
+	from := originOf(via[len(via)-1].URL)
+	to := originOf(req.URL)
 	if to.scheme != "http" && to.scheme != "https" {
 		return nonsense("a redirect to what is neither http nor https")
 	}
@@ -91,7 +92,8 @@ func (e *exchange) ask(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// restore adds the caller's fields that net/http leaves out where the name of a host is spelled in another way.
+// restore adds the caller's fields that net/http leaves out where the name of a host is spelled in
+// another way.
 func (h *httpObject) restore(header http.Header) {
 	for name, values := range h.header {
 		if header[name] == nil {
@@ -100,8 +102,8 @@ func (h *httpObject) restore(header http.Header) {
 	}
 }
 
-// withhold removes what only the object's origin may get: the caller's fields, cookies, and the address of the
-// page before, which has its query. The client's Jar adds its cookies later.
+// withhold removes what only the object's origin may get: the caller's fields, cookies, and the
+// address of the page before, which has its query. The client's Jar adds its cookies later.
 func (h *httpObject) withhold(header http.Header) {
 	for name := range header {
 		key := http.CanonicalHeaderKey(name)
@@ -120,8 +122,8 @@ type said struct {
 
 func (s *said) Error() string { return s.text }
 
-// Is hides io.EOF, which the model's reader would take for the end of the object. There is no Unwrap, because
-// errors of net/http have addresses with their queries.
+// Is hides io.EOF, which the model's reader would take for the end of the object. There is no
+// Unwrap, because errors of net/http have addresses with their queries.
 func (s *said) Is(target error) bool {
 	return target != io.EOF && target != io.ErrUnexpectedEOF && errors.Is(s.err, target)
 }
@@ -133,8 +135,8 @@ func (s *said) As(target any) bool {
 }
 
 // heard removes what the server sent from an error of net/http, which may quote a URL with
-// credentials. It limits the text and replaces unprintable characters: hosts and names in certificates
-// come from the server.
+// credentials. It limits the text and replaces unprintable characters: hosts and names in
+// certificates come from the server.
 func heard(err error) error {
 	text, _, quoted := strings.Cut(err.Error(), `"`)
 	if quoted {
@@ -149,8 +151,9 @@ func heard(err error) error {
 	return &said{fmt.Sprintf("%.300s", text), err}
 }
 
-// heard is the function heard for errors of this exchange. The text is withheld if it has a part of what may be
-// credentials, which a server can echo in the name of a host, and a transport of the caller's in its errors.
+// heard is the function heard for errors of this exchange. The text is withheld if it has a part of
+// what may be credentials, which a server can echo in the name of a host, and a transport of the
+// caller's in its errors.
 func (e *exchange) heard(err error) error {
 	text := lower(err.Error())
 	for _, secret := range e.secrets() {
@@ -164,8 +167,8 @@ func (e *exchange) heard(err error) error {
 // leastSecret is the length of the shortest text that is treated as a secret.
 const leastSecret = 4
 
-// secrets returns what may be credentials in the requests: users, queries, values of header fields and the words
-// in them.
+// secrets returns what may be credentials in the requests: users, queries, values of header fields
+// and the words in them.
 func (e *exchange) secrets() (all []string) {
 	add := func(values ...string) {
 		for _, v := range values {

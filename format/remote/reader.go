@@ -17,8 +17,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Open opens the model at a URL and detects its format. The context applies to opening, not to later
-// reads. Closing the model cancels reads in progress.
+// Open opens the model at a URL and detects its format. The context applies to opening, not to
+// later reads. Closing the model cancels reads in progress.
 func Open(ctx context.Context, url string, o *Options) (*format.Model, error) {
 	o = cmp.Or(o, &Options{})
 	if strings.HasPrefix(url, hubScheme) {
@@ -51,9 +51,9 @@ func (r *Reader) open(ctx context.Context, o *Options) (*format.Model, error) {
 	return m, err
 }
 
-// Reader is an io.ReaderAt for an object, to pass to format.OpenReaderAt or a format's OpenReaderAt.
-// It serves one model: it reads ahead while the model is opened, and its reads fail with
-// tensor.ErrClosed after the model is closed. Its methods are safe for concurrent use.
+// Reader is an io.ReaderAt for an object, to pass to format.OpenReaderAt or a format's
+// OpenReaderAt. It serves one model: it reads ahead while the model is opened, and its reads fail
+// with tensor.ErrClosed after the model is closed. Its methods are safe for concurrent use.
 type Reader struct {
 	object  Object
 	o       Options
@@ -74,8 +74,8 @@ var (
 	_ format.NotifiedReader  = (*Reader)(nil)
 )
 
-// NewReaderAt fetches the first bytes of the object at a URL, with its size and version. The context
-// applies only to that.
+// NewReaderAt fetches the first bytes of the object at a URL, with its size and version. The
+// context applies only to that.
 func NewReaderAt(ctx context.Context, url string, o *Options) (*Reader, error) {
 	o = cmp.Or(o, &Options{})
 	if strings.HasPrefix(url, hubScheme) {
@@ -94,7 +94,8 @@ func NewObjectReaderAt(ctx context.Context, object Object, o *Options) (*Reader,
 	if err != nil {
 		return nil, err
 	}
-	c.Client, c.Header = nil, nil // the object has its own
+	c.Client = nil
+	c.Header = nil // the object has its own
 	return newReader(ctx, context.Background(), object, c, make(chan struct{}, c.Parallel))
 }
 
@@ -135,14 +136,15 @@ func (r *Reader) Sibling(name string) (io.ReaderAt, int64, error) {
 // Size returns the size of the object.
 func (r *Reader) Size() int64 { return r.version.Size }
 
-// ReaderInfo returns the name of the object in errors, its size, which the server reported with data, and Options.Parallel. The
-// name is the URL without user and query, or the String of an Object that is a fmt.Stringer, or "".
+// ReaderInfo returns the name of the object in errors, its size, which the server reported with
+// data, and Options.Parallel. The name is the URL without user and query, or the String of an
+// Object that is a fmt.Stringer, or "".
 func (r *Reader) ReaderInfo() format.ReaderInfo {
 	return format.ReaderInfo{Path: r.path(), Proven: r.version.Size, Parallel: r.o.Parallel}
 }
 
-// Parsed ends reading ahead: later reads fetch only their own bytes. format.OpenReaderAt calls it after the structure of the
-// model was read. The cached data remains, for verification.
+// Parsed ends reading ahead: later reads fetch only their own bytes. format.OpenReaderAt calls it
+// after the structure of the model was read. The cached data remains, for verification.
 func (r *Reader) Parsed() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -164,8 +166,9 @@ func (r *Reader) Stats() Stats {
 	return Stats{r.stats.requests.Load(), r.stats.retries.Load(), r.stats.bytes.Load()}
 }
 
-// ReadAt implements io.ReaderAt. Without an error, all bytes are of the version that was opened; after
-// an error, the content of p is undefined. Options limits the attempts and the time of a read.
+// ReadAt implements io.ReaderAt. Without an error, all bytes are of the version that was opened;
+// after an error, the content of p is undefined. Options limits the attempts and the time of a
+// read.
 func (r *Reader) ReadAt(p []byte, off int64) (int, error) {
 	return r.ReadAtContext(context.Background(), p, off)
 }
@@ -180,7 +183,8 @@ func (r *Reader) ReadAtContext(ctx context.Context, p []byte, off int64) (int, e
 	}
 	var eof error
 	if rest := max(0, r.version.Size-off); int64(len(p)) > rest {
-		p, eof = p[:rest], io.EOF
+		p = p[:rest]
+		eof = io.EOF
 	}
 	n, opening := r.cached(p, off)
 	if n == len(p) {

@@ -6,8 +6,8 @@ import (
 )
 
 // windows caches data that was fetched ahead: the first window, and pieces read while a model is
-// opened. Formats read the structure in small consecutive pieces, each of which would otherwise be a
-// request.
+// opened. Formats read the structure in small consecutive pieces, each of which would otherwise be
+// a request.
 type windows struct {
 	opening bool
 	pieces  []piece // the first window, then the others, oldest first
@@ -62,7 +62,9 @@ func (r *Reader) ahead(ctx context.Context, p []byte, off int64) error {
 
 // extent returns the range to fetch for n bytes at off.
 func (r *Reader) extent(off int64, n int) (from int64, size int) {
-	w, window, total := &r.windows, r.o.Window, r.version.Size
+	w := &r.windows
+	window := r.o.Window
+	total := r.version.Size
 	least := max(1, window/leastPiece)
 	switch gap := off - w.end; {
 	case gap >= 0 && gap <= int64(w.next):

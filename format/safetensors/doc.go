@@ -75,8 +75,9 @@
 // format.Options.Dir. They are mapped then,
 // even if the index is opened through an io.ReaderAt; a format.SiblingOpener opens them itself.
 //
-// Without an index, format.Open of a directory opens all shards of a model if they are there by their names
-// (X-00001-of-00002.safetensors). Then a tensor may be in one shard only, and the model has the metadata of the shards.
+// Without an index, format.Open of a directory opens all shards of a model if they are there by
+// their names (X-00001-of-00002.safetensors). Then a tensor may be in one shard only, and the model
+// has the metadata of the shards.
 //
 // With format.WriteOptions.MaxShard the writer makes shards and their index, with names as
 // above. Every shard has all metadata.
@@ -91,12 +92,13 @@
 // tensors arrive in that order. Dtypes without a tensor.DType are written if rows fill whole
 // bytes.
 //
-// The values of metadata are strings. Those of a schema that are numbers, booleans, JSON or null are written as
-// their JSON text, and the entry "weightmap.types" names their keys and types, {"epoch":"int64"}: format.Model.Schema gives
-// them their types again, so nothing is lost. Model.Metadata returns the strings.
+// The values of metadata are strings. Those of a schema that are numbers, booleans, JSON or null
+// are written as their JSON text, and the entry "weightmap.types" names their keys and types,
+// {"epoch":"int64"}: format.Model.Schema gives them their types again, so nothing is lost.
+// Model.Metadata returns the strings.
 //
-// The format has no graph and no quantization parameters. For a schema with more, the writer returns an error
-// that lists what would be lost; see format.WriteOptions.AcceptLoss. A tensor
+// The format has no graph and no quantization parameters. For a schema with more, the writer
+// returns an error that lists what would be lost; see format.WriteOptions.AcceptLoss. A tensor
 // called __metadata__ is renamed by appending underscores (LossName).
 //
 // # Verification

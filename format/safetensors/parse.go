@@ -132,7 +132,8 @@ func parseFile(src driver.Source, head []byte, space driver.Space, x *driver.Ind
 	return meta, err
 }
 
-// explainZeros returns the error of a header with zeros in it, which JSON never has. Otherwise it returns err.
+// explainZeros returns the error of a header with zeros in it, which JSON never has. Otherwise it
+// returns err.
 func explainZeros(err error, header []byte) error {
 	at := bytes.IndexByte(header, 0)
 	if at < 0 {
@@ -263,20 +264,23 @@ func (p *parser) check(t *driver.Tensor) (err error) {
 	if p.found != hasAll {
 		return fmt.Errorf("%w: the dtype, the shape or data_offsets are missing", format.ErrCorrupt)
 	}
-	begin, end := p.offsets[0], p.offsets[1]
+	begin := p.offsets[0]
+	end := p.offsets[1]
 	switch {
 	case begin > end:
 		return fmt.Errorf("%w: data_offsets [%d, %d]: the end is before the beginning", format.ErrCorrupt, begin, end)
 	case end > p.size:
 		return fmt.Errorf("%w: data_offsets [%d, %d]: the file has %d bytes of data", format.ErrTruncated, begin, end, p.size)
 	}
-	t.Offset, t.Size = p.start+begin, end-begin
+	t.Offset = p.start + begin
+	t.Size = end - begin
 	elems, err := t.Shape.Elems()
 	which := named(p.dtype)
 	if err != nil || which < 0 {
 		return cmp.Or(err, p.list(t, elems))
 	}
-	t.DType, t.Encoding = dtypes[which].dtype, dtypes[which].enc
+	t.DType = dtypes[which].dtype
+	t.Encoding = dtypes[which].enc
 	if t.Encoding != nil && elems%t.Encoding.BlockElems != 0 {
 		return fmt.Errorf("%w: %v %s elements do not fill whole bytes", format.ErrShape, t.Shape, p.dtype)
 	}

@@ -6,9 +6,9 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// TypeName returns the dtype that a file of this format has for the elements of t, such as "BF16" or "F8_E8M0". Types of
-// other formats with the same elements have the same name. The error is ErrUnsupported for elements that the format
-// cannot store.
+// TypeName returns the dtype that a file of this format has for the elements of t, such as "BF16"
+// or "F8_E8M0". Types of other formats with the same elements have the same name. The error is
+// ErrUnsupported for elements that the format cannot store.
 func TypeName(t tensor.Info) (string, error) {
 	i := typeOf(&t)
 	if i >= 0 {
@@ -20,8 +20,9 @@ func TypeName(t tensor.Info) (string, error) {
 	return "", fmt.Errorf("%w: %s has no %s elements", tensor.ErrUnsupported, formatName, t.TypeName())
 }
 
-// ParseType returns the type of elements that a file calls name, as in tensor.Info: a DType, or an Encoding for types
-// without one. The error is ErrUnsupported for names that the reference implementation does not have.
+// ParseType returns the type of elements that a file calls name, as in tensor.Info: a DType, or an
+// Encoding for types without one. The error is ErrUnsupported for names that the reference
+// implementation does not have.
 func ParseType(name string) (tensor.DType, *tensor.Encoding, error) {
 	i := named(name)
 	if i < 0 {

@@ -52,7 +52,9 @@ func (fileFormat) Losses(p *schema.Schema, _ *driver.LayoutOptions, l *schema.Lo
 // in dtypes, then by name. Unknown dtypes come last.
 func (fileFormat) Layout(p *schema.Schema, _ *driver.LayoutOptions) (*driver.Layout, error) {
 	n := len(p.Tensors)
-	order, names, ranks := make([]int, n), make([]string, n), make([]int, n)
+	order := make([]int, n)
+	names := make([]string, n)
+	ranks := make([]int, n)
 	for i := range order {
 		order[i], names[i], ranks[i] = i, nameOf(p, i), rankOf(&p.Tensors[i])
 	}

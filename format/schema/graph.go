@@ -66,8 +66,8 @@ func (g *Graph) Walk(f func(*Graph)) {
 	}
 }
 
-// Values calls f with the name of every value that nodes and graph inputs and outputs refer to, including those in
-// nested graphs. f may change the name.
+// Values calls f with the name of every value that nodes and graph inputs and outputs refer to,
+// including those in nested graphs. f may change the name.
 func (g *Graph) Values(f func(name *string)) {
 	g.Walk(func(g *Graph) {
 		for i := range g.Inputs {

@@ -14,8 +14,8 @@ import (
 //	{"name": "", "inputs": [{"name": "x", "dtype": "float32", "shape": [1, "batch"]}], "outputs": [...],
 //	 "nodes": [{"name": "", "op": "Conv2D", "inputs": ["x", "1"], "outputs": ["2"], "attributes": {"stride": 2}}]}
 //
-// A dimension of -1 is decided at run time. A dtype that is unknown to package tensor is the file's code,
-// a missing one is "". A tensor among the attributes is its dtype and shape.
+// A dimension of -1 is decided at run time. A dtype that is unknown to package tensor is the file's
+// code, a missing one is "". A tensor among the attributes is its dtype and shape.
 func (g *Graph) MarshalJSON() ([]byte, error) { return marshal(g) }
 
 // MarshalJSON returns the node as it is in the result of Graph.MarshalJSON.

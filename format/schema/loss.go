@@ -113,7 +113,8 @@ func (e *LossError) Error() string {
 	if len(e.Losses) == 1 {
 		return schemaPrefix + strings.TrimPrefix(e.causes[len(e.causes)-1].Error(), schemaPrefix)
 	}
-	drop, fixed := e.Losses, []Loss(nil)
+	drop := e.Losses
+	fixed := []Loss(nil)
 	if i := slices.IndexFunc(drop, func(l Loss) bool { return !l.Acceptable }); i >= 0 {
 		drop, fixed = drop[:i], drop[i:]
 	}

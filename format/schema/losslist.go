@@ -24,7 +24,8 @@ type found struct {
 	inGraph bool            // the loss is void if the graph is dropped
 }
 
-// removed is the value of an entry or attribute that an edit removes. The edits of others go by its index.
+// removed is the value of an entry or attribute that an edit removes. The edits of others go by its
+// index.
 type removed struct{}
 
 func (l *LossList) add(kind LossKind, name string, err error, f found) {
@@ -34,7 +35,8 @@ func (l *LossList) add(kind LossKind, name string, err error, f found) {
 	}
 	why := strings.TrimPrefix(err.Error(), schemaPrefix)
 	why = strings.TrimPrefix(why, tensor.ErrUnsupported.Error()+": ")
-	f.Loss, f.cause = Loss{kind, name, why, slices.Contains(acceptable, string(kind))}, err
+	f.Loss = Loss{kind, name, why, slices.Contains(acceptable, string(kind))}
+	f.cause = err
 	l.found = append(l.found, f)
 }
 
@@ -219,8 +221,8 @@ func (l *LossList) HasGraph() bool {
 	return slices.ContainsFunc(l.found, func(f found) bool { return f.Kind == LossGraph })
 }
 
-// Fit returns the schema without the losses that the caller accepts, or a LossError with all others. losses
-// adds everything that the format cannot hold of a schema, or fails.
+// Fit returns the schema without the losses that the caller accepts, or a LossError with all
+// others. losses adds everything that the format cannot hold of a schema, or fails.
 func Fit(format string, p *Schema, accept []string, losses func(p *Schema, l *LossList) error) (*Schema, error) {
 	accepted := make(map[string]bool, len(accept))
 	for _, s := range accept {

@@ -29,15 +29,16 @@ type Metadata []Entry
 //	json.RawMessage   an object or array
 //	nil               null
 //
-// A schema may also have values of Go's other types of numbers, for GGUF of the types that package gguf
-// lists, and for MLE and WIA of any type that encoding/json marshals.
+// A schema may also have values of Go's other types of numbers, for GGUF of the types that package
+// gguf lists, and for MLE and WIA of any type that encoding/json marshals.
 type Entry struct {
 	Key   string // may occur more than once
 	Value any    // of one of the types above
 }
 
-// Text returns the value as a format writes it that stores strings only: a string as it is, any other
-// value as JSON. A float64 has the form of JSON with a point or an exponent, and NaN and infinities are as in Go.
+// Text returns the value as a format writes it that stores strings only: a string as it is, any
+// other value as JSON. A float64 has the form of JSON with a point or an exponent, and NaN and
+// infinities are as in Go.
 func (e Entry) Text() (string, error) {
 	switch v := Number(e.Value).(type) {
 	case nil:

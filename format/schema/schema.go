@@ -1,8 +1,8 @@
-// Package schema describes what a model file holds, in whatever format: tensors, metadata, a graph, and
-// what only one format can store.
+// Package schema describes what a model file holds, in whatever format: tensors, metadata, a graph,
+// and what only one format can store.
 //
-// A reader returns metadata and graph, and a writer gets them in a Schema. A LossList collects the parts of
-// a schema that a format cannot hold.
+// A reader returns metadata and graph, and a writer gets them in a Schema. A LossList collects the
+// parts of a schema that a format cannot hold.
 package schema
 
 import (
@@ -11,27 +11,28 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Schema describes a file before its data is written, so that a writer knows every size and offset and
-// streams the data once. A writer copies the schema: the caller may change it afterwards.
+// Schema describes a file before its data is written, so that a writer knows every size and offset
+// and streams the data once. A writer copies the schema: the caller may change it afterwards.
 type Schema struct {
 	// Metadata is the key-value pairs in file order.
 	Metadata Metadata
 	// Tensors lists the tensors in file order. A writer uses Name, DType and Shape, Encoding where
-	// DType is Invalid, and Quant where the format stores it. It ignores the other fields.
-	// Drivers find names, shapes and sizes checked, and Size set. All together have at most 2^61 bytes.
+	// DType is Invalid, and Quant where the format stores it. It ignores the other fields. Drivers
+	// find names, shapes and sizes checked, and Size set. All together have at most 2^61 bytes.
 	Tensors []tensor.Info
 	Graph   *Graph // nil for none
 	// Native holds what only one format can store, nil for nothing. format.Model.Schema sets it.
 	Native *Native
-	// Part and Parts say that the tensors are those of part Part, from 1, of a model of Parts files.
-	// Both are 0 for a whole model. Writing a part as if it were a model is a LossPart.
-	// format.Model.Schema sets them; a caller that adds the tensors of the other parts sets them to 0.
+	// Part and Parts say that the tensors are those of part Part, from 1, of a model of Parts
+	// files. Both are 0 for a whole model. Writing a part as if it were a model is a LossPart.
+	// format.Model.Schema sets them; a caller that adds the tensors of the other parts sets them to
+	// 0.
 	Part, Parts int
 }
 
 // Native holds what only one format can store, such as the functions and doc strings of ONNX and
-// fields that this library does not know. A copy to the same format keeps it; a copy to another format
-// lists its kinds as losses.
+// fields that this library does not know. A copy to the same format keeps it; a copy to another
+// format lists its kinds as losses.
 type Native struct {
 	Format string       // the name of that format
 	Kinds  []NativeKind // sorted by name
@@ -49,7 +50,8 @@ type NativeKind struct {
 	Sum   [32]byte // equal for equal items in equal places
 }
 
-// Signature is what a signed file states about its signature; Model.Verify and Model.CheckClaim check it.
+// Signature is what a signed file states about its signature; Model.Verify and Model.CheckClaim
+// check it.
 type Signature struct {
 	Algorithm string           // "Ed25519", "RSA-SHA256", "ECDSA"
 	PublicKey crypto.PublicKey // the key in the file, nil for none

@@ -10,7 +10,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Int64 returns the value of a key as an integer: a number without a fraction, or a string that is one.
+// Int64 returns the value of a key as an integer: a number without a fraction, or a string that is
+// one.
 func (m Metadata) Int64(key string) (int64, error) {
 	return read(m, key, "an integer of 64 bits", func(e Entry) (int64, bool) {
 		if x, ok := e.Value.(float64); ok {
@@ -60,7 +61,8 @@ func (m Metadata) Text(key string) (string, error) {
 	})
 }
 
-// Strings returns the value of a key as a list: a list of strings, or a string with a JSON array of them.
+// Strings returns the value of a key as a list: a list of strings, or a string with a JSON array of
+// them.
 func (m Metadata) Strings(key string) ([]string, error) {
 	return read(m, key, "a list of strings", func(e Entry) ([]string, bool) {
 		if list, ok := e.Value.([]string); ok {

@@ -19,19 +19,22 @@ import (
 // bundleName is the default name of a directory's bundle.
 const bundleName = "model.sig"
 
-// Policy is a format.Trust that requires a valid signature: set it as Trusted in format.Options. Each open
-// reads the bundle, and then every file of the model must be listed in it and must not differ. Files that the model does
-// not use are not looked at; Verify checks whole directories. The zero Policy trusts no signer.
+// Policy is a format.Trust that requires a valid signature: set it as Trusted in format.Options.
+// Each open reads the bundle, and then every file of the model must be listed in it and must not
+// differ. Files that the model does not use are not looked at; Verify checks whole directories. The
+// zero Policy trusts no signer.
 type Policy struct {
 	// Trust holds the trusted signers.
 	Trust *Trust
 	// Bundle is the path of the bundle. If empty, the bundle of a directory DIR is DIR/model.sig or
-	// else DIR.sig; the bundle of a file FILE is FILE.sig or else model.sig in the same directory. It is
-	// read from where the model is: from the directory, the file system or the reader (Sibling).
+	// else DIR.sig; the bundle of a file FILE is FILE.sig or else model.sig in the same directory.
+	// It is read from where the model is: from the directory, the file system or the reader
+	// (Sibling).
 	Bundle string
-	// Root is the directory or file that was signed, for a model that is opened by its path. If empty, the names in the bundle are
-	// relative to the directory of the model, or to the model if that is a directory. A model in a file system or behind a reader
-	// that lies deeper in what was signed is found by its name, which the bundle must then list once.
+	// Root is the directory or file that was signed, for a model that is opened by its path. If
+	// empty, the names in the bundle are relative to the directory of the model, or to the model if
+	// that is a directory. A model in a file system or behind a reader that lies deeper in what was
+	// signed is found by its name, which the bundle must then list once.
 	Root string
 	// Options has the files that are left out (Ignore). Its other fields only matter for Verify.
 	Options *Options
@@ -56,7 +59,8 @@ func (p *Policy) Paths(model string) []string {
 	return []string{model + ".sig", filepath.Join(filepath.Dir(model), bundleName)}
 }
 
-// Check verifies the signature and requires the digests of the files that it lists. Opening a model calls it.
+// Check verifies the signature and requires the digests of the files that it lists. Opening a model
+// calls it.
 func (p *Policy) Check(ctx context.Context, u *format.Unverified) error {
 	p = cmp.Or(p, &Policy{})
 	o, err := p.Options.checked()
@@ -65,7 +69,8 @@ func (p *Policy) Check(ctx context.Context, u *format.Unverified) error {
 	}
 	m := opening{Unverified: u, path: u.Path()}
 	if files := u.Files(); len(files) > 0 {
-		m.isFile, m.name = true, files[0].Name
+		m.isFile = true
+		m.name = files[0].Name
 	}
 	b, err := p.read(&m)
 	if err != nil {
@@ -146,7 +151,8 @@ func (m *opening) pathOf(name string) string {
 	return filepath.Join(m.dir(), name)
 }
 
-// prefix returns what the names of the model's files begin with in the statement: "" or a directory with a slash.
+// prefix returns what the names of the model's files begin with in the statement: "" or a directory
+// with a slash.
 func (p *Policy) prefix(m *opening, s *statement) (string, error) {
 	if m.path == "" {
 		return s.prefixOf(m.name)

@@ -171,7 +171,8 @@ func (s *statement) parseFiles(list []object) {
 		list[0].fail("name", tensor.ErrCorrupt, "%q among other files", ".")
 	}
 	for _, name := range s.names() {
-		parts, end := s.files[name], int64(0)
+		parts := s.files[name]
+		end := int64(0)
 		slices.SortFunc(parts, func(a, b part) int { return cmp.Compare(a.from, b.from) })
 		for _, p := range parts {
 			if p.from != end {

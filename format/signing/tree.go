@@ -105,8 +105,10 @@ func (t *tree) list(dir string, above []os.FileInfo) error {
 
 // entry adds one entry of a directory.
 func (t *tree) entry(name string, e fs.DirEntry, above []os.FileInfo) error {
-	path, local := t.full(name), filepath.FromSlash(name)
-	link, look := e.Type()&fs.ModeSymlink != 0, t.root.Lstat
+	path := t.full(name)
+	local := filepath.FromSlash(name)
+	link := e.Type()&fs.ModeSymlink != 0
+	look := t.root.Lstat
 	if t.links {
 		look = t.root.Stat
 	}

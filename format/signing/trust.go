@@ -30,8 +30,8 @@ type Trust struct {
 	Keys []crypto.PublicKey
 	// Roots are the trusted root certificates for the method certificate.
 	Roots *x509.CertPool
-	// Identities, if not empty, are the trusted signers among those with a certificate, also of the method sigstore. A
-	// certificate must have one of them.
+	// Identities, if not empty, are the trusted signers among those with a certificate, also of the
+	// method sigstore. A certificate must have one of them.
 	Identities []Identity
 	// Time, if not zero, replaces the current time, at which certificates must be valid.
 	Time time.Time
@@ -39,14 +39,16 @@ type Trust struct {
 	// returns the verified payload and the name of the signer. If nil, such bundles fail with
 	// ErrUnsupported.
 	Sigstore func(ctx context.Context, bundle []byte) (payload []byte, signer string, err error)
-	// Accept, if not nil, is called with what was verified, before any file is compared. If it returns an error, the signature
-	// is refused. It can look at the signer, the files, and how old the certificate is.
+	// Accept, if not nil, is called with what was verified, before any file is compared. If it
+	// returns an error, the signature is refused. It can look at the signer, the files, and how old
+	// the certificate is.
 	Accept func(*Report) error
 }
 
 // Identity is a signer, by the certificate. All fields that are not empty must match.
 type Identity struct {
-	// Subject is the distinguished name, as Certificate.Subject.String() prints it: "CN=release,O=Example".
+	// Subject is the distinguished name, as Certificate.Subject.String() prints it:
+	// "CN=release,O=Example".
 	Subject string
 	// Name is an alternative name: an e-mail address, a URI, a DNS name or an IP address.
 	Name string
@@ -77,7 +79,8 @@ func alternativeNames(c *x509.Certificate) []string {
 	return names
 }
 
-// checkIdentity returns an error unless the signer of a bundle with a verified certificate is trusted.
+// checkIdentity returns an error unless the signer of a bundle with a verified certificate is
+// trusted.
 func (p *Bundle) checkIdentity(t *Trust) error {
 	isThis := func(i Identity) bool { return i.matches(p.chain[0]) }
 	if len(p.chain) == 0 || len(t.Identities) == 0 || slices.ContainsFunc(t.Identities, isThis) {
@@ -89,7 +92,8 @@ func (p *Bundle) checkIdentity(t *Trust) error {
 // ParseTrust parses PEM text with public keys ("PUBLIC KEY") or root certificates ("CERTIFICATE").
 // If it has neither, or a public key of an unsupported type, the error is ErrKey.
 func ParseTrust(text []byte) (*Trust, error) {
-	t, roots := &Trust{}, x509.NewCertPool()
+	t := &Trust{}
+	roots := x509.NewCertPool()
 	for b, rest := pem.Decode(text); b != nil; b, rest = pem.Decode(rest) {
 		var err error
 		switch b.Type {
@@ -155,7 +159,8 @@ func (p *Bundle) authenticate(ctx context.Context, t *Trust) (who string, err er
 	return who, p.checkIdentity(t)
 }
 
-// checkKey verifies a bundle of the method key and returns the fingerprint of the key. No key is that of a zero Bundle.
+// checkKey verifies a bundle of the method key and returns the fingerprint of the key. No key is
+// that of a zero Bundle.
 func (p *Bundle) checkKey(t *Trust) (string, error) {
 	for i, key := range t.Keys {
 		_, err := hashOf(key)

@@ -22,7 +22,8 @@ type Report struct {
 	Name   string // name of the model when it was signed; "" in version 0.2
 	Digest string // root digest in hex
 	Files  []File // sorted by name
-	// Certificate is that of the signer, nil for the method key. Its validity began when the signer got it.
+	// Certificate is that of the signer, nil for the method key. Its validity began when the signer
+	// got it.
 	Certificate *x509.Certificate
 
 	said *statement
@@ -100,8 +101,8 @@ func (p *Bundle) verified(ctx context.Context, t *Trust) (*Report, error) {
 	return r, nil
 }
 
-// below returns the slash-separated name of path relative to root, and whether path is root or below
-// it.
+// below returns the slash-separated name of path relative to root, and whether path is root or
+// below it.
 func below(root, path string) (name string, ok bool) {
 	root, err := filepath.Abs(root)
 	if err != nil {
@@ -124,7 +125,8 @@ type job struct {
 	file *file
 }
 
-// match returns jobs for the files of a tree. The statement must list all of them, and the tree must have all that it lists.
+// match returns jobs for the files of a tree. The statement must list all of them, and the tree
+// must have all that it lists.
 func (s *statement) match(t *tree, o *Options) (jobs []job, err error) {
 	if s.single() && t.root != nil {
 		return nil, refuse(t.path, tensor.ErrSignature, "it is a directory, and the signature is of one file")
@@ -166,7 +168,8 @@ func run(ctx context.Context, jobs []job, o *Options, done func(j job, d digest)
 		p.Expect(j.part.size())
 	}
 	return work.Each(ctx, len(jobs), o.Workers, func(i int) error {
-		j, h := jobs[i], sha256.New()
+		j := jobs[i]
+		h := sha256.New()
 		write := writer(func(b []byte) (int, error) {
 			p.Done(int64(len(b)), j.file.path)
 			h.Write(b)

@@ -38,7 +38,8 @@ type container struct {
 	data, shared                          stores // of data.pkl, and of constants.pkl
 }
 
-// stores are the storages of a pickle. Their keys are in one text, so that they are few allocations.
+// stores are the storages of a pickle. Their keys are in one text, so that they are few
+// allocations.
 type stores struct {
 	text  []byte
 	ends  []int // of each key in text
@@ -48,8 +49,9 @@ type stores struct {
 // memberBytes is the approximate size of a zip.Member.
 const memberBytes = 160
 
-// parseArchive reads the ZIP container: NAME/data.pkl, NAME/byteorder, NAME/version, and NAME/data/KEY. A TorchScript
-// archive has NAME/code/, which is not read, NAME/constants.pkl and NAME/constants/KEY as well.
+// parseArchive reads the ZIP container: NAME/data.pkl, NAME/byteorder, NAME/version, and
+// NAME/data/KEY. A TorchScript archive has NAME/code/, which is not read, NAME/constants.pkl and
+// NAME/constants/KEY as well.
 func (r *reading) parseArchive() error {
 	r.x.Version = "zip"
 	r.m.Zipped = true
@@ -104,8 +106,8 @@ func (r *reading) parseArchive() error {
 	return r.readPickle(constantsName, c.constants, sharedName)
 }
 
-// choose sets the NAME of the model. As in PyTorch, it is that of the first entry; but if this one has no pickle, it is
-// that of the only pickle. The directory begins at offset at.
+// choose sets the NAME of the model. As in PyTorch, it is that of the first entry; but if this one
+// has no pickle, it is that of the only pickle. The directory begins at offset at.
 func (c *container) choose(members []zip.Member, at int64) error {
 	var first []byte
 	found := 0
@@ -190,7 +192,8 @@ func (r *reading) addKey(s *stores, key []byte, m *zip.Member) error {
 	return nil
 }
 
-// byKey returns the indexes of the storages. A key must occur once; the directory of the archive begins at offset at.
+// byKey returns the indexes of the storages. A key must occur once; the directory of the archive
+// begins at offset at.
 func (s *stores) byKey(at int64) (map[string]int, error) {
 	keys := make(map[string]int, len(s.ends))
 	text := string(s.text)
@@ -260,7 +263,8 @@ func notWord(field string, at, size int64) error {
 	return wire.Errorf("", field, at, format.ErrUnsupported, "%d bytes: it is a word", size)
 }
 
-// content returns the content of an entry that is structure, and compares its checksum. It is reserved in Options.Memory.
+// content returns the content of an entry that is structure, and compares its checksum. It is
+// reserved in Options.Memory.
 func (r *reading) content(name string, m *zip.Member) ([]byte, error) {
 	w := zip.Word{Entry: m.Entry, Name: name}
 	b, err := w.Structure(driver.MaxStructure, r.o.Memory)
@@ -276,7 +280,8 @@ func (r *reading) content(name string, m *zip.Member) ([]byte, error) {
 	return b, nil
 }
 
-// readPickle reads an entry that is a pickle and finds what is in its object. Names begin with prefix, if that is not "".
+// readPickle reads an entry that is a pickle and finds what is in its object. Names begin with
+// prefix, if that is not "".
 func (r *reading) readPickle(name string, p *zip.Member, prefix string) error {
 	b, err := r.content(name, p)
 	if err != nil {

@@ -40,8 +40,8 @@ type legacyFile struct {
 	at    [legacyPickles + 1]int64 // where the pickles begin, and the storages
 }
 
-// parseLegacy parses the legacy container: pickles of a magic number, the protocol, the system, the object and the keys
-// of the storages, then each storage after its element count.
+// parseLegacy parses the legacy container: pickles of a magic number, the protocol, the system, the
+// object and the keys of the storages, then each storage after its element count.
 func (r *reading) parseLegacy() error {
 	r.x.Version = "legacy"
 	r.file.Plain = true
@@ -97,8 +97,9 @@ func (r *reading) readLegacy(l *legacyFile) error {
 	return r.walk.Find(l.m, l.parts[objectPickle], l.at[keysPickle]-l.at[objectPickle], "")
 }
 
-// legacyStores finds the storages after the pickles, in the order of their keys, in a container of size bytes. place
-// returns the store, and the offset in it, for a range of the container. It returns the end of the last storage.
+// legacyStores finds the storages after the pickles, in the order of their keys, in a container of
+// size bytes. place returns the store, and the offset in it, for a range of the container. It
+// returns the end of the last storage.
 func (r *reading) legacyStores(l *legacyFile, src io.ReaderAt, size int64, place func(at, size int64) (store int, from int64)) (end int64, err error) {
 	r.old = make(map[string]root)
 	if err := l.m.Persistent(func(id pickle.Ref) error { return r.addRoot(l.m, id) }); err != nil {

@@ -164,7 +164,8 @@ func (r *reading) Data(at, n int64, text *zip.Text) zip.Place {
 	p := zip.Place{Store: r.holder, From: at - r.container, Extent: n}
 	if text != nil {
 		text.At = p.From
-		p.From, p.Text = 0, text
+		p.From = 0
+		p.Text = text
 	}
 	return p
 }

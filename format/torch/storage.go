@@ -22,8 +22,9 @@ type storageID struct {
 	first, elems int64
 }
 
-// parseID parses a persistent id: ("storage", class, key, location, count). In the legacy container a sixth value is None
-// or the (key, offset, count) of a view, and ("module", class, file, source) stands for a class.
+// parseID parses a persistent id: ("storage", class, key, location, count). In the legacy container
+// a sixth value is None or the (key, offset, count) of a view, and ("module", class, file, source)
+// stands for a class.
 func parseID(m *pickle.Machine, r pickle.Ref, legacy bool) (storageID, error) {
 	var id storageID
 	if m.Kind(m.ID(r)) == pickle.TextKind {
@@ -141,7 +142,8 @@ func missing(m *pickle.Machine, r pickle.Ref, key []byte) error {
 	return m.Errorf(r, format.ErrCorrupt, "a tensor is in storage %.200q, which is missing", key)
 }
 
-// nestedStorage returns a storage that is in the pickle: bytes that torch.save wrote in the legacy container.
+// nestedStorage returns a storage that is in the pickle: bytes that torch.save wrote in the legacy
+// container.
 func (r *reading) nestedStorage(m *pickle.Machine, ref pickle.Ref) (pickle.Storage, error) {
 	args := m.Args(ref)
 	if !m.Class(ref).LoadsBytes() || len(args) != 1 {

@@ -103,8 +103,8 @@ func (r *reading) fileWord(name string) (string, error) {
 	return strings.TrimSpace(string(b)), err
 }
 
-// readFile reads a file that is a pickle, whose storages are in the directory stores, and finds what is in its object.
-// Names begin with prefix, if that is not "".
+// readFile reads a file that is a pickle, whose storages are in the directory stores, and finds
+// what is in its object. Names begin with prefix, if that is not "".
 func (r *reading) readFile(name, stores, prefix string) error {
 	src, space, err := r.folder.dir.Open(name)
 	if err != nil {
@@ -141,8 +141,8 @@ func (r *reading) runFile(m *pickle.Machine, name, prefix string) error {
 	return r.walk.Find(m, root, m.Offset(), prefix)
 }
 
-// openStore opens the file of a storage, of which a persistent id speaks, unless that is open. It returns its index among
-// the storages.
+// openStore opens the file of a storage, of which a persistent id speaks, unless that is open. It
+// returns its index among the storages.
 func (r *reading) openStore(m *pickle.Machine, ref pickle.Ref, key string) (int, error) {
 	i, isOpen := r.keys[key]
 	if isOpen {

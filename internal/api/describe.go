@@ -39,8 +39,8 @@ func load() (map[string]*types.Package, types.Importer, error) {
 	return packages, imp, nil
 }
 
-// public returns a package's path below the module, and reports whether other modules can import it as
-// a library.
+// public returns a package's path below the module, and reports whether other modules can import it
+// as a library.
 func public(path string) (string, bool) {
 	name, ours := strings.CutPrefix(path, module+"/")
 	first, _, _ := strings.Cut(name, "/")

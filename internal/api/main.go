@@ -1,5 +1,5 @@
-// Api compares the exported API of the public packages with api.txt, and fails if they differ. In the
-// module's root directory:
+// Api compares the exported API of the public packages with api.txt, and fails if they differ. In
+// the module's root directory:
 //
 //	go run ./internal/api [-update]
 //

@@ -22,7 +22,8 @@ type checked struct {
 	info  *types.Info
 }
 
-// load checks the types of the package in a directory. Other packages are those that the go command has compiled.
+// load checks the types of the package in a directory. Other packages are those that the go command
+// has compiled.
 func load(dir string) (*checked, error) {
 	cmd := exec.Command("go", "list", "-deps", "-export", "-f", "{{.ImportPath}} {{.Export}}", dir)
 	cmd.Stderr = os.Stderr
@@ -63,7 +64,8 @@ func (c *checked) check(imports types.Importer) error {
 	return err
 }
 
-// arrowsOf returns which files use which: for each file those with a declaration that it names, sorted.
+// arrowsOf returns which files use which: for each file those with a declaration that it names,
+// sorted.
 func arrowsOf(c *checked) map[string][]string {
 	fileOf := func(p token.Pos) string { return filepath.Base(c.set.Position(p).Filename) }
 	declared := map[types.Object]string{}
@@ -100,8 +102,9 @@ func origin(o types.Object) types.Object {
 	return o
 }
 
-// order sorts files into levels: the files of a level use only files of lower ones. If that is impossible, it returns the files
-// that are left, which use each other in a circle or use those that do.
+// order sorts files into levels: the files of a level use only files of lower ones. If that is
+// impossible, it returns the files that are left, which use each other in a circle or use those
+// that do.
 func order(uses map[string][]string) (levels [][]string, circle []string) {
 	level := map[string]int{}
 	for len(level) < len(uses) {

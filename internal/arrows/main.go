@@ -1,10 +1,11 @@
-// Arrows prints which packages of the module import which, and which files of a package use which: from those that nothing
-// else uses down to those that use nothing. It fails if files use each other in a circle. In the module's root directory:
+// Arrows prints which packages of the module import which, and which files of a package use which:
+// from those that nothing else uses down to those that use nothing. It fails if files use each
+// other in a circle. In the module's root directory:
 //
 //	go run ./internal/arrows [DIR]
 //
-// DIR is the package whose files it prints, ./format if there is none. Its test demands that in package format arrows run
-// down only.
+// DIR is the package whose files it prints, ./format if there is none. Its test demands that in
+// package format arrows run down only.
 package main
 
 import (

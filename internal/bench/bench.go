@@ -22,8 +22,8 @@ func Verdicts(b *testing.B, strict bool) {
 	t.print()
 }
 
-// Targets measures the targets in the specifications of MOBI and MLE, and prints a table. A missed target
-// fails the benchmark.
+// Targets measures the targets in the specifications of MOBI and MLE, and prints a table. A missed
+// target fails the benchmark.
 func Targets(b *testing.B) {
 	t := &table{b, true, b.TempDir(), map[string]file{}, ""}
 	t.mobi()
@@ -53,11 +53,13 @@ func (t *table) least(name string, limit float64, m measure) {
 	t.add(name, "at least", limit, "", m)
 }
 
-// add measures a figure. One with a unit must not depend on the machine: if it misses its limit, the benchmark fails.
+// add measures a figure. One with a unit must not depend on the machine: if it misses its limit,
+// the benchmark fails.
 func (t *table) add(name, bound string, limit float64, unit string, m measure) {
 	line := ""
 	t.b.Run(name, func(b *testing.B) {
-		got, word := m(b), "met"
+		got := m(b)
+		word := "met"
 		if bound == "at most" && got > limit || bound == "at least" && got < limit {
 			word = "missed"
 			if unit != "" || t.strict {

@@ -15,8 +15,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Write writes a model and returns the schema it wrote. In formats without names, the schema has numbers
-// as names.
+// Write writes a model and returns the schema it wrote. In formats without names, the schema has
+// numbers as names.
 func Write(name, path string, m Model, o *format.WriteOptions) (*schema.Schema, error) {
 	p, data := m.Schema()
 	f, err := format.ByName(name)

@@ -15,8 +15,8 @@ import (
 // Model is a model to write in each format.
 type Model struct {
 	Name string
-	// Schema returns the tensors and their data, one after the other. Tensors beyond the end of the data
-	// have its first bytes. It is computed once.
+	// Schema returns the tensors and their data, one after the other. Tensors beyond the end of the
+	// data have its first bytes. It is computed once.
 	Schema func() (p *schema.Schema, data []byte)
 }
 
@@ -36,8 +36,8 @@ var (
 	mnist = model("mnist", func(l *layers) { l.cnn(1, 7, []int64{32, 64, 64}, []int64{256, 128, 10}) })
 	cifar = model("cifar", func(l *layers) { l.cnn(3, 4, []int64{64, 64, 128, 128, 256, 256}, []int64{256, 10}) })
 
-	// As many tensors and bytes as torchvision.models.resnet50 has, with the statistics of its normalizations:
-	// 98 MB (of 1,048,576 bytes).
+	// As many tensors and bytes as torchvision.models.resnet50 has, with the statistics of its
+	// normalizations: 98 MB (of 1,048,576 bytes).
 	resNet50 = uniform("resnet50", 267, 95_919)
 
 	// As many numbers in one tensor.

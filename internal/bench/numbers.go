@@ -85,7 +85,8 @@ const numberElems = 1 << 20
 // decode measures decoding to float32, relative to copying the output: types of numbers, in
 // memory (16M elements) and in cache, and GGUF blocks on one processor.
 func (t *table) decode() {
-	memory, cache := tensor.Shape{4096, 4096}, tensor.Shape{1024, numberElems / 1024}
+	memory := tensor.Shape{4096, 4096}
+	cache := tensor.Shape{1024, numberElems / 1024}
 	scale := &tensor.Quantization{Scales: []float32{0.01}, Axis: tensor.PerTensor}
 	columns := &tensor.Quantization{Scales: slices.Repeat([]float32{0.01, 0.02}, 2048), Axis: 1}
 	for _, c := range []struct {
@@ -125,7 +126,8 @@ func (t *table) decode() {
 
 // decoding measures decoding a view to float32, relative to copying the output.
 func decoding(b *testing.B, v tensor.View) float64 {
-	out, to := make([]float32, v.Elems()), make([]float32, v.Elems())
+	out := make([]float32, v.Elems())
+	to := make([]float32, v.Elems())
 	from := slices.Repeat([]float32{1}, int(v.Elems())) // zeros would be one page of memory
 	return floor.Pairs(b, func() error {
 		_, err := tensor.Decode(out, v)

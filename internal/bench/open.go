@@ -46,9 +46,11 @@ func (t *table) open() {
 		name         string
 		small, large float64
 	}{{"mag", 3.3, 10}, {"tsr", 3.3, 10}, {"mle", 4, 20}, {"wia", 10, 40}, {"mobi", 10, 40}} {
-		s, l := small, large
+		s := small
+		l := large
 		if c.name == "tsr" {
-			s, l = smallSingle, largeSingle
+			s = smallSingle
+			l = largeSingle
 		}
 		t.most("open/"+c.name+"/2MB", c.small, bare(c.name, s))
 		t.most("open/"+c.name+"/100MB", c.large, bare(c.name, l))
@@ -73,8 +75,8 @@ func (t *table) cold() {
 	}
 }
 
-// readingHeads returns a function that reads the headers of all tensors in ascending order. Each ends where
-// the tensor's data begins.
+// readingHeads returns a function that reads the headers of all tensors in ascending order. Each
+// ends where the tensor's data begins.
 func readingHeads(b *testing.B, path string) func() error {
 	m, err := format.Open(path, nil)
 	expect.OK(b, err)

@@ -74,15 +74,17 @@ func (t *table) verify() {
 	}
 }
 
-// load measures Model.Load of all rows of 1 GB, in an order that jumps about, relative to two goroutines that read
-// the same bytes into the same memory by pread(2): with the file in the system's cache, and on disk.
+// load measures Model.Load of all rows of 1 GB, in an order that jumps about, relative to two
+// goroutines that read the same bytes into the same memory by pread(2): with the file in the
+// system's cache, and on disk.
 func (t *table) load() {
 	const tensors, rows, columns, workers = 64, 4, 1 << 20, 2
 	measured := func(b *testing.B, cold bool) float64 {
 		path := filepath.Join(b.TempDir(), "model.mag")
 		_, err := Write("mag", path, uniform("layers", tensors, rows, columns), nil)
 		expect.OK(b, err)
-		m, dst := opened(b, path), make([]byte, tensors*rows*columns*4)
+		m := opened(b, path)
+		dst := make([]byte, tensors*rows*columns*4)
 		var requests []format.Request
 		for k := range tensors * rows {
 			k = k * 7919 % (tensors * rows)

@@ -37,8 +37,8 @@ func (t *table) targets(name string, write func(b *testing.B, path string) error
 	}
 }
 
-// mobi measures MOBI's targets for its two networks, quantized. Opening parses the header; a load opens
-// the file, verifies both checksums and reads every weight.
+// mobi measures MOBI's targets for its two networks, quantized. Opening parses the header; a load
+// opens the file, verifies both checksums and reads every weight.
 func (t *table) mobi() {
 	for _, n := range []struct {
 		Model
@@ -60,11 +60,12 @@ func (t *table) mobi() {
 	}
 }
 
-// mle measures the targets of MLE's tables of loading times and sizes, for as many weights as ResNet-50 has. Opening the file parses
-// the header, and has a higher target. A load opens the file by path and reads all weights; verify is the time
-// that checking all checksums adds to a load. Sizes are rounded to whole megabytes of 1,048,576 bytes. At level 1, Zstandard
-// finds nothing to compress in weights as training leaves them, whose mantissas are random: the
-// specification's 32 MB take quantized or sparse ones.
+// mle measures the targets of MLE's tables of loading times and sizes, for as many weights as
+// ResNet-50 has. Opening the file parses the header, and has a higher target. A load opens the file
+// by path and reads all weights; verify is the time that checking all checksums adds to a load.
+// Sizes are rounded to whole megabytes of 1,048,576 bytes. At level 1, Zstandard finds nothing to
+// compress in weights as training leaves them, whose mantissas are random: the specification's 32
+// MB take quantized or sparse ones.
 func (t *table) mle() {
 	size := func(b *testing.B, path string) float64 { return megabytes(b, path) * 1e6 / (1 << 20) }
 	for _, c := range []struct {
@@ -101,8 +102,8 @@ func milliseconds(b *testing.B, path string, op func() error) float64 {
 // header measures opening and closing a file.
 func header(b *testing.B, path string) float64 { return milliseconds(b, path, opening(path)) }
 
-// loaded measures opening a file, reading every byte of its weights and, if the format checks on access,
-// verifying their checksums.
+// loaded measures opening a file, reading every byte of its weights and, if the format checks on
+// access, verifying their checksums.
 func loaded(b *testing.B, path string) float64 {
 	return milliseconds(b, path, loading(path, nil))
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// use measures looking up tensors, holding them and the current model of a live.Handle, and the memory that
-// a directory of files and a model take.
+// use measures looking up tensors, holding them and the current model of a live.Handle, and the
+// memory that a directory of files and a model take.
 func (t *table) use() {
 	t.most("lookup/10000", 1.5, t.againstMap)
 	t.least("use/2goroutines", 1.7, t.usedTwice)
@@ -26,19 +26,21 @@ func (t *table) use() {
 	t.least("acquire/2goroutines", 1.7, func(b *testing.B) float64 { return twice(b, t.acquiring(b)) })
 	for _, m := range Models[1:] {
 		t.add("allocations/tsr/directory/"+m.Name+"/each-file", "at most", 13, "allocs", func(b *testing.B) float64 {
-			few, more := t.file(b, "tsr", small), t.file(b, "tsr", m)
+			few := t.file(b, "tsr", small)
+			more := t.file(b, "tsr", m)
 			return (allocated(b, more) - allocated(b, few)) / float64(len(more.paths)-len(few.paths))
 		})
 	}
 	t.add("held/mag/10000", "at most", 160, "B/tensor", t.held)
 }
 
-// againstMap measures lookups of 10,000 long names in random order in a model, relative to a map. The
-// names are copies of the map's keys, since comparing a string with itself takes no time.
+// againstMap measures lookups of 10,000 long names in random order in a model, relative to a map.
+// The names are copies of the map's keys, since comparing a string with itself takes no time.
 func (t *table) againstMap(b *testing.B) float64 {
 	const n = 10_000
 	var infos []tensor.Info
-	names, byName := make([]string, n), map[string]int{}
+	names := make([]string, n)
+	byName := map[string]int{}
 	for i := range n {
 		name := fmt.Sprintf("model.layers.%d.block_sparse_moe.experts.%d.down_proj.weight", i/64, i%64)
 		infos = append(infos, tensor.Info{Name: name, DType: tensor.Float32, Shape: tensor.Shape{1}, Size: 4})

@@ -16,8 +16,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// write measures writing from memory without waiting for the disk, relative to plain writes of the bytes to
-// as many files.
+// write measures writing from memory without waiting for the disk, relative to plain writes of the
+// bytes to as many files.
 func (t *table) write() {
 	for _, name := range []string{"mag", "mle", "tsr", "mobi"} {
 		l := large
@@ -35,7 +35,8 @@ func (t *table) write() {
 // writing returns a round that writes a model and removes it again: freeing a file's pages takes as
 // long as writing some.
 func (t *table) writing(b *testing.B, name string, m Model) floor.Round {
-	path, p := filepath.Join(b.TempDir(), name), t.file(b, name, m).schema
+	path := filepath.Join(b.TempDir(), name)
+	p := t.file(b, name, m).schema
 	_, data := m.Schema()
 	return floor.Then(floor.Timed(func() error {
 		w, err := format.Create(path, p, noSync.With(expect.Must(format.ByName(name))))
@@ -68,7 +69,8 @@ func writeEach(dir string, p *schema.Schema, data []byte) error {
 
 // convert measures quantizing a safetensors file of 100 MB in memory, relative to copying it.
 func (t *table) convert() {
-	int8s, blocks := tensor.QuantizeOptions{PerChannel: true}, tensor.QuantizeOptions{Encoding: gguf.Q8_0()}
+	int8s := tensor.QuantizeOptions{PerChannel: true}
+	blocks := tensor.QuantizeOptions{Encoding: gguf.Q8_0()}
 	for _, c := range []struct {
 		name, to string
 		o        tensor.QuantizeOptions
@@ -88,7 +90,9 @@ func converting(b *testing.B, o *convert.Options) float64 {
 		dir = b.TempDir()
 	}
 	defer os.RemoveAll(dir)
-	from, ours, theirs := filepath.Join(dir, "from"), filepath.Join(dir, "ours"), filepath.Join(dir, "theirs")
+	from := filepath.Join(dir, "from")
+	ours := filepath.Join(dir, "ours")
+	theirs := filepath.Join(dir, "theirs")
 	expect.OK(b, os.Mkdir(from, 0o777))
 	in := filepath.Join(from, "in")
 	_, err = Write("safetensors", in, uniform("matrices", 24, 1024, 1024), noSync)

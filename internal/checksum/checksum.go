@@ -9,7 +9,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// kinds has the functions of the kinds that can be combined, all but XXH64. Those of NoSum only read the bytes.
+// kinds has the functions of the kinds that can be combined, all but XXH64. Those of NoSum only
+// read the bytes.
 var kinds = [...]struct {
 	empty   uint32
 	update  func(sum uint32, b []byte) uint32
@@ -101,7 +102,8 @@ func (d *Digest) Sum64() uint64 {
 	return d.sum
 }
 
-// Counter is a Digest of bytes that count as done in a verification. It fails when that is canceled.
+// Counter is a Digest of bytes that count as done in a verification. It fails when that is
+// canceled.
 type Counter struct {
 	Digest
 	v    driver.Verification

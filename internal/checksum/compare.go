@@ -21,8 +21,8 @@ type Files interface {
 	Content(s *driver.Sum) (uint64, error)
 }
 
-// source computes checksums of files or, without them, of memory that Parse has read at an offset, or that is the content
-// of a sum.
+// source computes checksums of files or, without them, of memory that Parse has read at an offset,
+// or that is the content of a sum.
 type source struct {
 	files Files
 	data  []byte
@@ -67,13 +67,14 @@ func (from *source) at(r driver.Range) ([]byte, error) {
 	return from.data[r.Offset-from.off:][:r.Size], nil
 }
 
-// Compare compares the digests of s, and then those of its other forms, with files until one is right. It returns the number
-// of that one. An error names the field of the digest, and no file.
+// Compare compares the digests of s, and then those of its other forms, with files until one is
+// right. It returns the number of that one. An error names the field of the digest, and no file.
 func Compare(files Files, s *driver.Sum) (form int, err error) {
 	return compare(&source{files: files}, s)
 }
 
-// CompareMemory is Compare for bytes that Parse has read at an offset, or that are the content of s.
+// CompareMemory is Compare for bytes that Parse has read at an offset, or that are the content of
+// s.
 func CompareMemory(data []byte, off int64, s *driver.Sum) (form int, err error) {
 	return compare(&source{data: data, off: off}, s)
 }
@@ -111,10 +112,12 @@ func locate(d *driver.Digest, err error) error {
 	return wire.Error("", d.Field, d.Offset, err)
 }
 
-// mismatch returns the error for a checksum of which no form is right. computed is what the bytes have in the first form.
+// mismatch returns the error for a checksum of which no form is right. computed is what the bytes
+// have in the first form.
 func mismatch(s *driver.Sum, computed string) error {
 	d := &s.Accept[0]
-	field, at := d.Field, d.Offset
+	field := d.Field
+	at := d.Offset
 	if field == "" {
 		field = s.Name
 		if len(s.Ranges) > 0 {
@@ -140,7 +143,8 @@ func Hex(k driver.Kind, sum uint64) string {
 	return fmt.Sprintf("%08x", sum)
 }
 
-// compareDigest compares a digest of s. If that is wrong, it returns a text that says what was computed.
+// compareDigest compares a digest of s. If that is wrong, it returns a text that says what was
+// computed.
 func compareDigest(from *source, s *driver.Sum, d *driver.Digest, part string) (equal bool, text string, err error) {
 	if d.Hash != nil || d.Kind == driver.XXH64 && s.Content == nil {
 		got, err := fedDigest(from, s, d, part)
@@ -219,7 +223,8 @@ func combinedDigest(from *source, s *driver.Sum, d *driver.Digest, part string) 
 	return all, err
 }
 
-// eachRange calls f for the ranges of s, and tells those that count as zeros, which are a few bytes.
+// eachRange calls f for the ranges of s, and tells those that count as zeros, which are a few
+// bytes.
 func eachRange(s *driver.Sum, f func(r driver.Range, zeroed bool) error) error {
 	for _, r := range s.Ranges {
 		end := r.Offset + r.Size

@@ -1,11 +1,12 @@
 // Package codec implements what all codecs of general-purpose compression have in common. Each
-// codec is a package below this one (gzip, deflate, zstd, lz4, brotli), so that a format links only those it
-// imports.
+// codec is a package below this one (gzip, deflate, zstd, lz4, brotli), so that a format links only
+// those it imports.
 //
-// Formats decompress only with the functions in inflate.go, and only this package and those below it import a library
-// that decompresses. There are two kinds of content. The size of data is known from the rest of the file: Data, DataInto
-// and DataTo return exactly that size. Nothing bounds the size of a section of structure but its stored size: Section
-// refuses what exceeds a multiple of that, before it allocates. Both count their memory.
+// Formats decompress only with the functions in inflate.go, and only this package and those below
+// it import a library that decompresses. There are two kinds of content. The size of data is known
+// from the rest of the file: Data, DataInto and DataTo return exactly that size. Nothing bounds the
+// size of a section of structure but its stored size: Section refuses what exceeds a multiple of
+// that, before it allocates. Both count their memory.
 //
 // The input is untrusted. A codec accepts exactly one stream without trailing bytes, verifies the
 // stream's checksums, and returns exactly as many bytes as the caller expects: a different size, a

@@ -12,8 +12,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Codec is what Data, DataInto and DataTo decompress with. Its methods are for this package: a format that called them
-// would allocate what a file claims. A test holds that none does.
+// Codec is what Data, DataInto and DataTo decompress with. Its methods are for this package: a
+// format that called them would allocate what a file claims. A test holds that none does.
 type Codec interface {
 	// Window returns the most memory in bytes that DecodeTo needs for src.
 	Window(src []byte) int64
@@ -29,14 +29,16 @@ const (
 	sectionFloor = 16 << 20
 )
 
-// SectionLimit returns the most bytes to which a section of a stored size may inflate. Most is the limit for any size.
+// SectionLimit returns the most bytes to which a section of a stored size may inflate. Most is the
+// limit for any size.
 func SectionLimit(stored, most int64) int64 {
 	return min(most, max(sectionRatio*min(stored, most), sectionFloor))
 }
 
-// Section decompresses a section of a file: structure whose size nothing else in the file bounds. Size is what the file
-// says it has, or -1. The content is limited by the stored size, and to most bytes; what exceeds that, or the memory
-// that is left, is tensor.ErrLimit. Section reserves the content in m, from which the caller releases it.
+// Section decompresses a section of a file: structure whose size nothing else in the file bounds.
+// Size is what the file says it has, or -1. The content is limited by the stored size, and to most
+// bytes; what exceeds that, or the memory that is left, is tensor.ErrLimit. Section reserves the
+// content in m, from which the caller releases it.
 func Section(s *Stream, stored []byte, size, most int64, m *driver.Memory) ([]byte, error) {
 	limit := SectionLimit(int64(len(stored)), most)
 	if size < 0 {
@@ -59,7 +61,8 @@ func Section(s *Stream, stored []byte, size, most int64, m *driver.Memory) ([]by
 	return content, err
 }
 
-// count returns the size of the content of stored. One that is larger than limit counts as limit and one.
+// count returns the size of the content of stored. One that is larger than limit counts as limit
+// and one.
 func (s *Stream) count(stored []byte, limit int64, m *driver.Memory) (n int64, err error) {
 	err = reserved(window(s, stored, limit), m, func() error {
 		n, err = s.decompress(io.Discard, make([]byte, piece), stored, limit)
@@ -68,9 +71,10 @@ func (s *Stream) count(stored []byte, limit int64, m *driver.Memory) (n int64, e
 	return n, err
 }
 
-// Data decompresses data whose size is known: that of its shape and dtype, or one that the file has proved elsewhere.
-// The content is aligned to 64 bytes. If its size is out of proportion to stored, Data first decompresses it piece by
-// piece, to check the size. The caller has reserved the content in m; Data reserves what it needs beside it.
+// Data decompresses data whose size is known: that of its shape and dtype, or one that the file has
+// proved elsewhere. The content is aligned to 64 bytes. If its size is out of proportion to stored,
+// Data first decompresses it piece by piece, to check the size. The caller has reserved the content
+// in m; Data reserves what it needs beside it.
 func Data(c Codec, stored []byte, size int64, m *driver.Memory) ([]byte, error) {
 	if size < 0 || size > Ahead(len(stored)) {
 		if err := stream(io.Discard, c, stored, size, m); err != nil {
@@ -92,7 +96,8 @@ func DataInto(dst []byte, c Codec, stored []byte, m *driver.Memory) error {
 	return reserved(window(c, stored, int64(len(dst))), m, func() error { return c.DecodeInto(dst, stored) })
 }
 
-// DataTo is like Data, but writes to w. It does not hold the content, which may exceed the address space.
+// DataTo is like Data, but writes to w. It does not hold the content, which may exceed the address
+// space.
 func DataTo(w io.Writer, c Codec, stored []byte, size int64, m *driver.Memory) error {
 	if size < 0 || size > mostAtOnce || size > Ahead(len(stored)) || m.Reserve(size) != nil {
 		return stream(w, c, stored, size, m)
@@ -109,7 +114,8 @@ func DataTo(w io.Writer, c Codec, stored []byte, size int64, m *driver.Memory) e
 	return err
 }
 
-// buffers holds memory for small data: LZ4 is 2.5 times as fast as with new memory, and faster than piece by piece.
+// buffers holds memory for small data: LZ4 is 2.5 times as fast as with new memory, and faster than
+// piece by piece.
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 // mostAtOnce is the size of the largest data that DataTo decompresses at once.
@@ -125,8 +131,8 @@ func Prefix(dst []byte, s *Stream, stored []byte, m *driver.Memory) error {
 	return reserved(window(s, stored, int64(len(dst))), m, func() error { return s.prefix(dst, stored) })
 }
 
-// window returns the memory that decompressing a content of size bytes takes beside the content. That of a small
-// content is small in every codec.
+// window returns the memory that decompressing a content of size bytes takes beside the content.
+// That of a small content is small in every codec.
 func window(c Codec, stored []byte, size int64) int64 {
 	if size < 0 {
 		return 0 // it is refused
@@ -134,8 +140,8 @@ func window(c Codec, stored []byte, size int64) int64 {
 	return min(c.Window(stored), 4*min(size, 1<<40))
 }
 
-// uncounted is the largest window that is not counted: what memory several goroutines need at once would depend on
-// chance, and no more than this for each of them.
+// uncounted is the largest window that is not counted: what memory several goroutines need at once
+// would depend on chance, and no more than this for each of them.
 const uncounted = 256 << 10
 
 // reserved calls f while n bytes for a window are reserved.

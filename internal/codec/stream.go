@@ -10,7 +10,8 @@ import (
 // Reader decompresses one stream.
 type Reader interface {
 	io.Reader
-	// Reset starts to read src, which may alias a mapped file: a page fault may unwind through Read.
+	// Reset starts to read src, which may alias a mapped file: a page fault may unwind through
+	// Read.
 	Reset(src []byte) error
 	// Rest returns the number of input bytes after the stream. It is valid after io.EOF.
 	Rest() int
@@ -29,14 +30,14 @@ type Writer interface {
 	Reset(w io.Writer)
 }
 
-// Writers returns a writer for a level from 1 to 9. What it writes does not depend on the sizes
-// of the writes. Programs that only read do not link a method that they do not call: 110 kB of gzip.
+// Writers returns a writer for a level from 1 to 9. What it writes does not depend on the sizes of
+// the writes. Programs that only read do not link a method that they do not call: 110 kB of gzip.
 type Writers interface {
 	NewWriter(level int) (Writer, error)
 }
 
-// Stream is the codec for a compression library. It is safe for concurrent use. Readers and writers are
-// created on first use and pooled.
+// Stream is the codec for a compression library. It is safe for concurrent use. Readers and writers
+// are created on first use and pooled.
 type Stream struct {
 	Name string // "gzip", "zstd" or "brotli"
 	// WindowOf returns the most memory in bytes that a reader of src needs.
@@ -51,8 +52,8 @@ type Stream struct {
 // Window implements Codec.
 func (s *Stream) Window(src []byte) int64 { return s.WindowOf(src) }
 
-// Compress returns src compressed as one stream. Levels go from 1 (fastest) to 9 (smallest); 0 means
-// DefaultLevel. Any other level is ErrLevel.
+// Compress returns src compressed as one stream. Levels go from 1 (fastest) to 9 (smallest); 0
+// means DefaultLevel. Any other level is ErrLevel.
 func (s *Stream) Compress(src []byte, level int) ([]byte, error) {
 	var out bytes.Buffer
 	out.Grow(len(src)/2 + 64)
@@ -146,9 +147,9 @@ func (s *Stream) exactly(w io.Writer, buf, src []byte, size int64) error {
 	return nil
 }
 
-// decompress decompresses src by way of buf to w, or into buf if w is nil, and returns the number of
-// bytes. If there are more than limit, it stops and returns a larger number. It checks the end of
-// the stream and that no input is left.
+// decompress decompresses src by way of buf to w, or into buf if w is nil, and returns the number
+// of bytes. If there are more than limit, it stops and returns a larger number. It checks the end
+// of the stream and that no input is left.
 func (s *Stream) decompress(w io.Writer, buf, src []byte, limit int64) (n int64, err error) {
 	r, err := s.reader()
 	if err != nil {

@@ -5,7 +5,8 @@ import (
 	"hash/crc32"
 )
 
-// LE encodes numbers, slices and arrays of numbers, and strings one after the other, in little-endian order.
+// LE encodes numbers, slices and arrays of numbers, and strings one after the other, in
+// little-endian order.
 func LE(values ...any) (b []byte) {
 	for _, v := range values {
 		if s, ok := v.(string); ok {
@@ -30,8 +31,9 @@ func (b Beginning) ReadAt(p []byte, off int64) (int, error) {
 	return len(p), nil
 }
 
-// The functions below pack data without compressing it, byte by byte from RFC 1951, 1952 and 8878: the
-// output of a library's compressor may change with its version, but the files of a corpus must not.
+// The functions below pack data without compressing it, byte by byte from RFC 1951, 1952 and 8878:
+// the output of a library's compressor may change with its version, but the files of a corpus must
+// not.
 
 // Deflate returns data of at most 65,535 bytes as one stored block.
 func Deflate(data []byte) []byte {

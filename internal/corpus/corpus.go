@@ -1,7 +1,7 @@
-// Package corpus implements test corpora of small files that a format must accept or refuse, each with
-// one defect or tolerance. A package's test code builds the files field by field. Copies in
-// testdata/corpus, with an index of the expected results, serve fuzz targets, the tools, and readers
-// in other languages. Only tests import this package.
+// Package corpus implements test corpora of small files that a format must accept or refuse, each
+// with one defect or tolerance. A package's test code builds the files field by field. Copies in
+// testdata/corpus, with an index of the expected results, serve fuzz targets, the tools, and
+// readers in other languages. Only tests import this package.
 package corpus
 
 import (
@@ -20,21 +20,21 @@ import (
 type Case struct {
 	Name string // a description: "checksum 0"
 
-	// Bytes is the file. For a directory, Files has the files by slash-separated path, and Open is the
-	// path to open; "" is the directory itself.
+	// Bytes is the file. For a directory, Files has the files by slash-separated path, and Open is
+	// the path to open; "" is the directory itself.
 	Bytes []byte
 	Files map[string][]byte
 	Open  string
-	// ByPath means that the model has several files, found by the name of the opened one, so it cannot
-	// be opened from memory.
+	// ByPath means that the model has several files, found by the name of the opened one, so it
+	// cannot be opened from memory.
 	ByPath bool
 
 	Key     []byte           // decryption key
 	Trusted crypto.PublicKey // the signature's trusted key
 
 	// For a model that must be refused: the sentinel, and the fields of the error. Late means that
-	// verification finds the defect, not opening. In is the base name of the file in the error if it
-	// is not the opened one.
+	// verification finds the defect, not opening. In is the base name of the file in the error if
+	// it is not the opened one.
 	Err    error
 	Field  string
 	Offset int64
@@ -69,7 +69,8 @@ func (c Case) TrustedBy(key crypto.PublicKey) Case {
 	return c
 }
 
-// Tensor is an expected tensor. In formats that name a tensor after its file, the name may be empty.
+// Tensor is an expected tensor. In formats that name a tensor after its file, the name may be
+// empty.
 type Tensor struct {
 	Name  string
 	Type  string // a dtype or the name of an encoding

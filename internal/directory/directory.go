@@ -22,8 +22,9 @@ const (
 	unpackedPickle = "data.pkl"
 )
 
-// usual are the files that open a model in a directory: the first that there is counts. The order crosses formats, and
-// the format need not be linked: what a directory opens as must not depend on that.
+// usual are the files that open a model in a directory: the first that there is counts. The order
+// crosses formats, and the format need not be linked: what a directory opens as must not depend on
+// that.
 var usual = [...]struct{ file, format string }{
 	{"model.safetensors" + shardIndex, "safetensors"},
 	{"model.safetensors", "safetensors"},
@@ -123,10 +124,11 @@ func indexFormat(index string) string {
 	return "safetensors"
 }
 
-// isUnpacked reports whether an archive of PyTorch was unpacked into a directory with these entries: a pickle and, beside
-// it, what no other program calls so.
+// isUnpacked reports whether an archive of PyTorch was unpacked into a directory with these
+// entries: a pickle and, beside it, what no other program calls so.
 func isUnpacked(entries []driver.DirEntry) bool {
-	hasPickle, hasMore := false, false
+	hasPickle := false
+	hasMore := false
 	for _, e := range entries {
 		switch e.Name {
 		case unpackedPickle:
@@ -148,8 +150,8 @@ func isBeside(name string) bool {
 	})
 }
 
-// withoutParts removes parts of a model that is there in one file: they are left from an older one, or they are not all
-// there yet. The parts of a whole split GGUF model stay.
+// withoutParts removes parts of a model that is there in one file: they are left from an older one,
+// or they are not all there yet. The parts of a whole split GGUF model stay.
 func (r *Rule) withoutParts(files []string) []string {
 	return slices.DeleteFunc(slices.Clone(files), func(name string) bool {
 		isOfFile := slices.Contains(files, shards.Stem(name)+path.Ext(name)) || slices.Contains(files, shards.InOneFile(name))
@@ -160,7 +162,8 @@ func (r *Rule) withoutParts(files []string) []string {
 	})
 }
 
-// missingPart returns the first part that is not there of the model that a file is a part of by its name, or "".
+// missingPart returns the first part that is not there of the model that a file is a part of by its
+// name, or "".
 func missingPart(files []string, name string) string {
 	for _, part := range shards.NamesLike(name) {
 		if !slices.Contains(files, part) {
@@ -170,8 +173,8 @@ func missingPart(files []string, name string) string {
 	return ""
 }
 
-// wholes returns the models whose parts are all there, with the names of the parts. The first part of a split GGUF model
-// opens all, so that it is none of these.
+// wholes returns the models whose parts are all there, with the names of the parts. The first part
+// of a split GGUF model opens all, so that it is none of these.
 func wholes(files []string) (all [][]string) {
 	for _, name := range files {
 		if shards.PartByName(name).No == 1 && path.Ext(name) != ggufPart && missingPart(files, name) == "" {
@@ -181,7 +184,8 @@ func wholes(files []string) (all [][]string) {
 	return all
 }
 
-// areParts reports whether sorted names are those of the parts of one split GGUF model, from the first on.
+// areParts reports whether sorted names are those of the parts of one split GGUF model, from the
+// first on.
 func areParts(names []string) bool {
 	const first = "-00001-of-"
 	stem, tail, ok := strings.Cut(names[0], first)
@@ -202,7 +206,8 @@ type Undecided struct {
 // Error implements error.
 func (e *Undecided) Error() string { return e.err.Error() + ": " + e.text }
 
-// Named returns the error for a place where files are opened by another name than in a directory, which is called what.
+// Named returns the error for a place where files are opened by another name than in a directory,
+// which is called what.
 func (e *Undecided) Named(what, name string) *Undecided {
 	text := strings.ReplaceAll(e.text, "such as "+e.Name, "such as "+name)
 	return &Undecided{name, strings.ReplaceAll(strings.ReplaceAll(text, "the directory", "the repository"), "by its name", "by its "+what), e.err}
@@ -255,7 +260,8 @@ func (r *Rule) undecided(models []string, entries []driver.DirEntry) error {
 	return e
 }
 
-// components are patterns of the directories of a pipeline of diffusers, and of those in which a Trainer keeps checkpoints.
+// components are patterns of the directories of a pipeline of diffusers, and of those in which a
+// Trainer keeps checkpoints.
 var components = [...]string{"unet", "transformer", "prior", "vae", "text_encoder*", "image_encoder", "controlnet", "decoder", "checkpoint-*"}
 
 // isComponent reports whether a directory usually has one of several models.

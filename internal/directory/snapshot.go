@@ -13,8 +13,8 @@ import (
 // MostRevision is the largest size of a file in refs. It has a commit.
 const MostRevision = 256
 
-// Snapshot returns the snapshot of a repository of a Hugging Face cache to open: the one that refs/main has, or the only
-// one. main is the content of refs/main, "" if it is not there.
+// Snapshot returns the snapshot of a repository of a Hugging Face cache to open: the one that
+// refs/main has, or the only one. main is the content of refs/main, "" if it is not there.
 func Snapshot(main string, snapshots []driver.DirEntry) (string, error) {
 	var names []string
 	for _, e := range snapshots {

@@ -46,7 +46,8 @@ func DigestIn(name string) NameDigest {
 // isDigest reports whether all of s are digits as caches write them.
 func isDigest(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }
 
-// New returns a hash of a file of that size that is named by the digest. For SHA-1, the name is that of an object of git.
+// New returns a hash of a file of that size that is named by the digest. For SHA-1, the name is
+// that of an object of git.
 func (d NameDigest) New(size int64) hash.Hash {
 	h := d.Hash.New()
 	if d.Hash == crypto.SHA1 {
@@ -66,7 +67,8 @@ func (d NameDigest) String() string {
 // mostNamedLinks is the number of links that are followed to the name of a file.
 const mostNamedLinks = 40
 
-// LastName returns the name, with slashes, of what a file's name leads to, in a file system or, if that is nil, on disk.
+// LastName returns the name, with slashes, of what a file's name leads to, in a file system or, if
+// that is nil, on disk.
 func LastName(fsys fs.FS, name string) string {
 	if fsys == nil {
 		final, err := filepath.EvalSymlinks(name)

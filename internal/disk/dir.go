@@ -19,8 +19,8 @@ type Entry struct {
 	Err     error // of a link that cannot be followed
 }
 
-// Dir is the directory of the files of a model. Nothing else opens a file of a model by its name. The directory is opened
-// when it is first used. A Dir is not safe for concurrent use.
+// Dir is the directory of the files of a model. Nothing else opens a file of a model by its name.
+// The directory is opened when it is first used. A Dir is not safe for concurrent use.
 type Dir struct {
 	path string   // as the caller gave it
 	abs  string   // the absolute path, "" until Settle
@@ -42,14 +42,15 @@ type area struct {
 	root *os.Root
 }
 
-// OpenDir returns the directory at a path. root is another directory where links may lead. If it is "" that is the
-// directory of blobs if path is a snapshot of a cache.
+// OpenDir returns the directory at a path. root is another directory where links may lead. If it is
+// "" that is the directory of blobs if path is a snapshot of a cache.
 func OpenDir(path, root string) *Dir { return &Dir{path: path, also: root} }
 
 // Path returns the path of a file for messages.
 func (d *Dir) Path(name string) string { return filepath.Join(d.path, filepath.FromSlash(name)) }
 
-// Settle prepares for the use of the directory after the program may have changed its working directory.
+// Settle prepares for the use of the directory after the program may have changed its working
+// directory.
 func (d *Dir) Settle() {
 	if d.abs != "" {
 		return
@@ -68,7 +69,8 @@ func (d *Dir) Close() {
 	if d.out != nil && d.out.also != nil {
 		d.out.also.root.Close()
 	}
-	d.root, d.out = nil, nil
+	d.root = nil
+	d.out = nil
 	if d.abs != "" {
 		d.path = d.abs
 	}
@@ -87,8 +89,8 @@ func (d *Dir) open() (*os.Root, error) {
 	return root, nil
 }
 
-// itself returns a path that only a directory can have, so that opening it cannot block on a pipe that has replaced the
-// directory.
+// itself returns a path that only a directory can have, so that opening it cannot block on a pipe
+// that has replaced the directory.
 func itself(dir string) string { return dir + string(filepath.Separator) + "." }
 
 // Open opens a regular file. It does not block on a pipe.
@@ -108,9 +110,10 @@ func (d *Dir) Open(name string) (fs.File, fs.FileInfo, error) {
 	return f, info, nil
 }
 
-// openInside opens a regular file, which links lead to that do not leave the directory, without examining each element: an
-// os.Root follows no others. ok is false for all other names, of which find knows what to do or what is wrong. On a system
-// where that would block on a pipe it is false for all names.
+// openInside opens a regular file, which links lead to that do not leave the directory, without
+// examining each element: an os.Root follows no others. ok is false for all other names, of which
+// find knows what to do or what is wrong. On a system where that would block on a pipe it is false
+// for all names.
 func (d *Dir) openInside(name string) (f *os.File, info fs.FileInfo, ok bool) {
 	if source.NoWait == 0 || strings.HasSuffix(name, "/") || checkName(name) != nil {
 		return nil, nil, false
@@ -215,7 +218,8 @@ func (d *Dir) openAlso(own, top string) (*area, error) {
 	return openArea(blobs)
 }
 
-// openArea opens a directory that must not be a link, so that what is in it lies where its path says.
+// openArea opens a directory that must not be a link, so that what is in it lies where its path
+// says.
 func openArea(slashed string) (*area, error) {
 	path := filepath.FromSlash(slashed)
 	root, err := os.OpenRoot(itself(path))
@@ -239,7 +243,8 @@ func openArea(slashed string) (*area, error) {
 	return &area{slashed, root}, nil
 }
 
-// openIn opens a regular file by its name without links. A link that has taken its place since does not lead out of root.
+// openIn opens a regular file by its name without links. A link that has taken its place since does
+// not lead out of root.
 func openIn(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
 	f, err := root.OpenFile(filepath.FromSlash(name), os.O_RDONLY|source.NoWait, 0)
 	if err != nil {
@@ -307,7 +312,8 @@ func entries(list []fs.DirEntry, stat func(name string) (fs.FileInfo, error)) []
 	return all
 }
 
-// physical returns the absolute path of a directory, without links and with slashes, and what such paths begin with.
+// physical returns the absolute path of a directory, without links and with slashes, and what such
+// paths begin with.
 func physical(dir string) (path, top string, err error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {

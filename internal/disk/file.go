@@ -11,8 +11,9 @@ import (
 	"time"
 )
 
-// File is a file that is being written, under a hidden name next to the file that it will replace. The replacement is
-// one rename: readers see the old file or the new one, and mappings of the old file stay valid.
+// File is a file that is being written, under a hidden name next to the file that it will replace.
+// The replacement is one rename: readers see the old file or the new one, and mappings of the old
+// file stay valid.
 type File struct {
 	NoSync bool // skips fsync
 
@@ -25,10 +26,10 @@ type File struct {
 	isUnnamed bool // it is in place or, as a spool, has no name
 }
 
-// Create starts the replacement of path, which need not exist. It follows symbolic links, but not into the blobs of a
-// cache, and refuses anything but a regular file. The new file gets the owner and permissions of the old one as far as
-// the system allows; without an old file, the umask applies. The first Create in a directory removes the files that
-// killed writers left there.
+// Create starts the replacement of path, which need not exist. It follows symbolic links, but not
+// into the blobs of a cache, and refuses anything but a regular file. The new file gets the owner
+// and permissions of the old one as far as the system allows; without an old file, the umask
+// applies. The first Create in a directory removes the files that killed writers left there.
 func Create(path string) (*File, error) {
 	final, err := Resolve(path)
 	if err != nil {
@@ -47,8 +48,8 @@ func Create(path string) (*File, error) {
 	return CreateLike(final, old)
 }
 
-// CreateLike is Create for a path without symbolic links. The new file gets the owner and permissions of old, which may
-// be nil.
+// CreateLike is Create for a path without symbolic links. The new file gets the owner and
+// permissions of old, which may be nil.
 func CreateLike(path string, old fs.FileInfo) (*File, error) {
 	removeLeftovers(filepath.Dir(path))
 	return createHidden(path, hiddenName(path, newWriter(), 0), old)
@@ -68,8 +69,8 @@ func createHidden(path, hidden string, old fs.FileInfo) (*File, error) {
 	return f, nil
 }
 
-// CreateSpool returns a file in the system's directory for temporary files. Where the system allows it, the file has
-// no name from the start, so that nothing remains if the process is killed.
+// CreateSpool returns a file in the system's directory for temporary files. Where the system allows
+// it, the file has no name from the start, so that nothing remains if the process is killed.
 func CreateSpool() (*File, error) {
 	if err := before(Call{Name: "create", Path: "spool"}); err != nil {
 		return nil, err
@@ -95,8 +96,8 @@ func create(name string, mode fs.FileMode) (*File, error) {
 	return newFile(f), nil
 }
 
-// merging has buffers that merge adjacent small writes: a model of many small tensors would otherwise need
-// a system call for each.
+// merging has buffers that merge adjacent small writes: a model of many small tensors would
+// otherwise need a system call for each.
 var merging = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, 256<<10) }}
 
 func newFile(f *os.File) *File {
@@ -166,7 +167,8 @@ func (f *File) Truncate(size int64) error {
 	return f.f.Truncate(size)
 }
 
-// Complete makes the content durable, unless NoSync is set, and closes the file under its hidden name.
+// Complete makes the content durable, unless NoSync is set, and closes the file under its hidden
+// name.
 func (f *File) Complete() error {
 	if err := f.flush(); err != nil {
 		_ = f.close()
@@ -189,7 +191,8 @@ func (f *File) flush() error {
 	return f.f.Sync()
 }
 
-// close closes the file even if the hook returns an error, as a system does. A second call does nothing.
+// close closes the file even if the hook returns an error, as a system does. A second call does
+// nothing.
 func (f *File) close() error {
 	if f.buf == nil {
 		return nil
@@ -204,9 +207,9 @@ func (f *File) close() error {
 	return hooked
 }
 
-// Publish completes the file, renames it into place and makes that durable, unless NoSync is set. An error that wraps
-// ErrNotDurable means that the file is in place but may not survive a crash. After any other error the hidden file is
-// gone and the old file is untouched.
+// Publish completes the file, renames it into place and makes that durable, unless NoSync is set.
+// An error that wraps ErrNotDurable means that the file is in place but may not survive a crash.
+// After any other error the hidden file is gone and the old file is untouched.
 func (f *File) Publish() error {
 	if err := f.PublishAs(f.final); err != nil {
 		return err

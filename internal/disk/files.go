@@ -2,7 +2,8 @@ package disk
 
 import "io/fs"
 
-// files is a directory as a file system: it lists the directory, and opens the regular files in it by the rule of links.
+// files is a directory as a file system: it lists the directory, and opens the regular files in it
+// by the rule of links.
 type files struct {
 	open func(name string) (fs.File, fs.FileInfo, error)
 	stat func(name string) (fs.FileInfo, error)

@@ -10,8 +10,8 @@ import (
 	"github.com/weightmap/weightmap/internal/source"
 )
 
-// FS is the directory of the files of a model in a file system. The rule of links is that of Dir if the file system has
-// links (fs.ReadLinkFS); one without them decides itself.
+// FS is the directory of the files of a model in a file system. The rule of links is that of Dir if
+// the file system has links (fs.ReadLinkFS); one without them decides itself.
 type FS struct {
 	fsys fs.FS
 	dir  string
@@ -30,7 +30,8 @@ func (d *FS) Settle() {}
 // Close does nothing.
 func (d *FS) Close() {}
 
-// Open opens a regular file. It does not block on a pipe, unless that takes the place of a file at the same moment.
+// Open opens a regular file. It does not block on a pipe, unless that takes the place of a file at
+// the same moment.
 func (d *FS) Open(name string) (fs.File, fs.FileInfo, error) {
 	target, was, err := d.find(name)
 	if err != nil {
@@ -90,7 +91,8 @@ func (d *FS) Stat(name string) (fs.FileInfo, error) {
 	return info, err
 }
 
-// find follows the links of a name to a regular file. If the file system has no links, the status is nil.
+// find follows the links of a name to a regular file. If the file system has no links, the status
+// is nil.
 func (d *FS) find(name string) (target string, info fs.FileInfo, err error) {
 	err = checkName(name)
 	if err != nil {
@@ -129,7 +131,8 @@ func (d *FS) isAllowed(tree linkReader, own, target string) bool {
 	}
 	other, ok := blobsOf(own, "")
 	if d.also != "" {
-		other, ok = d.follow(tree, d.also), true
+		other = d.follow(tree, d.also)
+		ok = true
 	}
 	if !ok {
 		return false
@@ -138,8 +141,8 @@ func (d *FS) isAllowed(tree linkReader, own, target string) bool {
 	return ok
 }
 
-// follow follows the links of a directory that the user has named. Where they lead out of the file system the directory
-// counts as it is named.
+// follow follows the links of a directory that the user has named. Where they lead out of the file
+// system the directory counts as it is named.
 func (d *FS) follow(tree linkReader, dir string) string {
 	w := walk{tree: tree}
 	err := w.follow(dir)

@@ -9,8 +9,8 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// A file is assembled next to the file it will replace, under a hidden name: that of the file, eight random digits for
-// the writer, and four for its file.
+// A file is assembled next to the file it will replace, under a hidden name: that of the file,
+// eight random digits for the writer, and four for its file.
 //
 //	.m.mag.0123456789ab.tmp
 const (
@@ -20,8 +20,8 @@ const (
 	longest      = 100 // bytes of the final name in a hidden one
 )
 
-// Shorten returns a file name that leaves room for additions. It cuts a long name and appends a hash
-// of the whole name.
+// Shorten returns a file name that leaves room for additions. It cuts a long name and appends a
+// hash of the whole name.
 func Shorten(base string) string {
 	if len(base) <= longest {
 		return base
@@ -30,7 +30,8 @@ func Shorten(base string) string {
 	return strings.ToValidUTF8(base[:longest-len(hash)], "") + hash
 }
 
-// newWriter returns the number of a writer. It needs to be new, not secret: crypto/rand would add 150 kB to programs.
+// newWriter returns the number of a writer. It needs to be new, not secret: crypto/rand would add
+// 150 kB to programs.
 func newWriter() uint32 { return rand.Uint32() }
 
 // hiddenName returns a hidden path for the file at path.

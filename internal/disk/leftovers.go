@@ -15,15 +15,16 @@ const abandoned = 24 * time.Hour
 // mostSwept limits the memory of a process that writes to ever new directories.
 const mostSwept = 1 << 12
 
-// swept has the directories whose leftovers this process has removed. Once is enough: to list a directory of 16,000
-// files takes a hundred times as long as to create a file in it.
+// swept has the directories whose leftovers this process has removed. Once is enough: to list a
+// directory of 16,000 files takes a hundred times as long as to create a file in it.
 var swept = struct {
 	sync.Mutex
 	dirs   map[string]bool
 	killed map[string]bool // directories in which there were leftovers
 }{dirs: map[string]bool{}, killed: map[string]bool{}}
 
-// isFirst reports whether this process comes to a directory for the first time. kind tells apart what is removed there.
+// isFirst reports whether this process comes to a directory for the first time. kind tells apart
+// what is removed there.
 func isFirst(dir, kind string) bool {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -51,7 +52,8 @@ func ForgetSwept() {
 	clear(swept.killed)
 }
 
-// hadLeftovers reports whether this process has removed leftovers of killed writers from a directory.
+// hadLeftovers reports whether this process has removed leftovers of killed writers from a
+// directory.
 func hadLeftovers(dir string) bool {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -62,9 +64,10 @@ func hadLeftovers(dir string) bool {
 	return swept.killed[abs]
 }
 
-// removeLeftovers removes the files that killed writers left in a directory, the first time that it is called for it. A file
-// that has another name stays: its writer died while it published, and only a writer of the same model knows whether that
-// name is in use. removeLeftovers ignores errors: they must not fail the current writer.
+// removeLeftovers removes the files that killed writers left in a directory, the first time that it
+// is called for it. A file that has another name stays: its writer died while it published, and
+// only a writer of the same model knows whether that name is in use. removeLeftovers ignores
+// errors: they must not fail the current writer.
 func removeLeftovers(dir string) {
 	if !isFirst(dir, "") {
 		return
@@ -119,7 +122,8 @@ func sameAs(file fs.FileInfo, dir string, hidden []fs.FileInfo) string {
 	return ""
 }
 
-// removeLeftoverTrees is removeLeftovers for directories. It removes only those whose files all end in extension.
+// removeLeftoverTrees is removeLeftovers for directories. It removes only those whose files all end
+// in extension.
 func removeLeftoverTrees(dir, extension string) {
 	if !isFirst(dir, extension) {
 		return
@@ -133,8 +137,8 @@ func removeLeftoverTrees(dir, extension string) {
 	}
 }
 
-// findLeftovers returns what killed writers left in a directory, of a type of file. A writer with a younger file counts
-// as alive.
+// findLeftovers returns what killed writers left in a directory, of a type of file. A writer with a
+// younger file counts as alive.
 func findLeftovers(entries []fs.DirEntry, typ fs.FileMode) (left []fs.FileInfo) {
 	var found []fs.FileInfo
 	alive := map[string]bool{}
@@ -160,8 +164,8 @@ func findLeftovers(entries []fs.DirEntry, typ fs.FileMode) (left []fs.FileInfo) 
 	return left
 }
 
-// removeTree removes a directory if the names of its files all end in extension and no file is younger than a time. It
-// stops at the first that it cannot remove.
+// removeTree removes a directory if the names of its files all end in extension and no file is
+// younger than a time. It stops at the first that it cannot remove.
 func removeTree(name, extension string, last time.Time) {
 	entries, err := os.ReadDir(name)
 	if err != nil {
@@ -181,8 +185,8 @@ func removeTree(name, extension string, last time.Time) {
 	_ = Remove(name)
 }
 
-// HasWriters reports whether a writer may be active in a directory. A writer killed less than a day ago
-// counts as active.
+// HasWriters reports whether a writer may be active in a directory. A writer killed less than a day
+// ago counts as active.
 func HasWriters(dir string) bool {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -12,9 +12,9 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// The rule of links. Each element of a name is examined. A link is followed if its target is in the directory of the
-// model, or in the one other directory where links may lead: Options.Root, or the blobs of the cache that the
-// directory is a snapshot of.
+// The rule of links. Each element of a name is examined. A link is followed if its target is in the
+// directory of the model, or in the one other directory where links may lead: Options.Root, or the
+// blobs of the cache that the directory is a snapshot of.
 
 const (
 	mostLinks = 40   // that a name may lead through, as on Linux
@@ -84,7 +84,8 @@ func (w *walk) follow(name string) error {
 			return asOpening(err, next)
 		}
 		if info.Mode()&fs.ModeSymlink == 0 {
-			w.at, w.info = next, info
+			w.at = next
+			w.info = info
 			continue
 		}
 		target, err := w.target(next)
@@ -113,7 +114,8 @@ func (w *walk) climb() error {
 	if w.at == "" {
 		return errLeaves
 	}
-	w.at, w.info = above(w.at, w.top), nil
+	w.at = above(w.at, w.top)
+	w.info = nil
 	return nil
 }
 
@@ -146,11 +148,13 @@ func (w *walk) target(name string) (string, error) {
 		return "", errOutside
 	}
 	w.top = target[:len(volume)] + "/"
-	w.at, w.info = w.top, nil
+	w.at = w.top
+	w.info = nil
 	return target[len(w.top):], nil
 }
 
-// explain adds to an error where the links of a name lead. strip is the directory that their names begin with.
+// explain adds to an error where the links of a name lead. strip is the directory that their names
+// begin with.
 func (w *walk) explain(err error, strip string) error {
 	if err == nil || w.links == 0 {
 		return err
@@ -186,8 +190,8 @@ func above(at, top string) string {
 	return at[:i]
 }
 
-// within reports whether a path without links is that of a directory or of something in it, and returns the name below
-// the directory, "." for the directory itself.
+// within reports whether a path without links is that of a directory or of something in it, and
+// returns the name below the directory, "." for the directory itself.
 func within(dir, name string) (below string, ok bool) {
 	if dir == name {
 		return ".", true
@@ -195,8 +199,9 @@ func within(dir, name string) (below string, ok bool) {
 	return strings.CutPrefix(name, join(dir, ""))
 }
 
-// blobsOf returns the directory that links of a snapshot of a cache lead to. dir is a path without links in a tree. If it
-// is ROOT/snapshots/REVISION or below, that is ROOT/blobs; if it is no snapshot, ok is false.
+// blobsOf returns the directory that links of a snapshot of a cache lead to. dir is a path without
+// links in a tree. If it is ROOT/snapshots/REVISION or below, that is ROOT/blobs; if it is no
+// snapshot, ok is false.
 func blobsOf(dir, top string) (blobs string, ok bool) {
 	for dir != top {
 		parent := above(dir, top)

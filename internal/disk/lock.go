@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// A writer holds a lock while it publishes, so that no other writes parts at the same time that no model names in the
-// end. Without the lock everything is right, but less tidy: so nobody waits for it long.
+// A writer holds a lock while it publishes, so that no other writes parts at the same time that no
+// model names in the end. Without the lock everything is right, but less tidy: so nobody waits for
+// it long.
 var patience = 10 * time.Second
 
 // locked has the directories in which this process is publishing.

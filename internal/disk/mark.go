@@ -6,9 +6,10 @@ import (
 	"strings"
 )
 
-// A model in one file and one in parts replace each other: each writer renames the file that opens its model into place,
-// and then removes the one that opened the old model. No system call removes a file only if it is still the same one. So
-// two writers that compare and then remove, without a lock, could each remove the model of the other. Therefore a writer
+// A model in one file and one in parts replace each other: each writer renames the file that opens
+// its model into place, and then removes the one that opened the old model. No system call removes
+// a file only if it is still the same one. So two writers that compare and then remove, without a
+// lock, could each remove the model of the other. Therefore a writer
 //
 //  1. renames its own file into place,
 //  2. creates a mark, a hidden file that names what it is about to remove,
@@ -16,11 +17,12 @@ import (
 //  4. compares what is in place, its own file too, with what it knows,
 //  5. removes the old file, and then its mark.
 //
-// Of two writers that remove each other's files the one whose mark was created later sees the mark of the other in step 3,
-// unless the other one is done; and then it sees in step 4 what the other one has left. So one of the two files stays. A
-// writer that was killed leaves a mark, which counts for a day: until then both models may stay. Plain names of parts come
-// again once the index is gone. A writer that removes such parts has a mark too, and a writer that has given plain names looks
-// for marks, and then whether the parts still have the names, before its index lists them.
+// Of two writers that remove each other's files the one whose mark was created later sees the mark
+// of the other in step 3, unless the other one is done; and then it sees in step 4 what the other
+// one has left. So one of the two files stays. A writer that was killed leaves a mark, which counts
+// for a day: until then both models may stay. Plain names of parts come again once the index is
+// gone. A writer that removes such parts has a mark too, and a writer that has given plain names
+// looks for marks, and then whether the parts still have the names, before its index lists them.
 
 // removing is what the name of a mark has after the name of the file to remove.
 const removing = ".removing"

@@ -10,19 +10,20 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Model is the files of one model that is being written: its parts, and the file that opens it and names them. They
-// appear by one rename.
+// Model is the files of one model that is being written: its parts, and the file that opens it and
+// names them. They appear by one rename.
 //
-// Parts are completed under hidden names. Publish gives them names that no file has, by links, which replace nothing. If
-// no model is in place these are the plain names of the format; otherwise they contain a hash of the old index and of
-// the new data, so that they never come again. Publish then syncs the directory, reads the old index again, which may
-// be another one meanwhile, and starts over if it is. Only the rename of the new index replaces anything. What the old
-// index named is removed after the directory was synced once more.
+// Parts are completed under hidden names. Publish gives them names that no file has, by links,
+// which replace nothing. If no model is in place these are the plain names of the format; otherwise
+// they contain a hash of the old index and of the new data, so that they never come again. Publish
+// then syncs the directory, reads the old index again, which may be another one meanwhile, and
+// starts over if it is. Only the rename of the new index replaces anything. What the old index
+// named is removed after the directory was synced once more.
 //
-// So a process that is killed, a crash of the system, and two writers at the same time leave the old model or a new one. Of models in one file
-// and in parts, which replace each other, see mark.go.
-// A lock keeps two writers from leaving files that no model names; nothing else depends on it, since there are file
-// systems without locks.
+// So a process that is killed, a crash of the system, and two writers at the same time leave the
+// old model or a new one. Of models in one file and in parts, which replace each other, see
+// mark.go. A lock keeps two writers from leaving files that no model names; nothing else depends on
+// it, since there are file systems without locks.
 type Model struct {
 	Places
 	Index
@@ -46,30 +47,34 @@ type Places struct {
 	Dir string
 	// Opens is the path of the file that opens the new model.
 	Opens string
-	// List is the path of the file that lists the parts of a model in place, "" if the format has none. If it is not
-	// Opens it is removed, since a directory opens by it.
+	// List is the path of the file that lists the parts of a model in place, "" if the format has
+	// none. If it is not Opens it is removed, since a directory opens by it.
 	List string
-	// File is the path of a model in one file that the new one replaces, "" for none. If it is not Opens it is removed.
+	// File is the path of a model in one file that the new one replaces, "" for none. If it is not
+	// Opens it is removed.
 	File string
 	// Look lists other directories with models that may name the same parts.
 	Look []string
-	// Excludes returns one of the names of files in the directory of Opens that the model cannot be beside, since the directory would
-	// then open neither, or "". It is not asked if there is a file at Opens already. It may be nil.
+	// Excludes returns one of the names of files in the directory of Opens that the model cannot be
+	// beside, since the directory would then open neither, or "". It is not asked if there is a
+	// file at Opens already. It may be nil.
 	Excludes func(names []string) string
 }
 
-// Index is what a format says about the file that opens a model. Names of parts are relative to Places.Dir and have
-// slashes.
+// Index is what a format says about the file that opens a model. Names of parts are relative to
+// Places.Dir and have slashes.
 type Index interface {
-	// Name returns the name of part i. generation is 16 hexadecimal digits. If it is "" Name returns the plain name, or
-	// "" if parts have none.
+	// Name returns the name of part i. generation is 16 hexadecimal digits. If it is "" Name
+	// returns the plain name, or "" if parts have none.
 	Name(i int, generation string) string
-	// Generation reports whether Name returns a name for some part of a model in Places, and for which generation.
+	// Generation reports whether Name returns a name for some part of a model in Places, and for
+	// which generation.
 	Generation(name string) (generation string, ok bool)
-	// Write writes the content of the file that opens the model. It may be called again with other names of its parts.
+	// Write writes the content of the file that opens the model. It may be called again with other
+	// names of its parts.
 	Write(f *File, names []string) error
-	// Read returns the names of the parts that a file lists, relative to its own directory. A file that is no index has
-	// none. The file may be damaged or hostile.
+	// Read returns the names of the parts that a file lists, relative to its own directory. A file
+	// that is no index has none. The file may be damaged or hostile.
 	Read(f *os.File) (names []string, err error)
 	// MayList reports whether a file of that name may list parts.
 	MayList(name string) bool
@@ -178,9 +183,10 @@ const (
 // at returns the path of a part.
 func (m *Model) at(name string) string { return filepath.Join(m.Dir, filepath.FromSlash(name)) }
 
-// Publish puts the files, of which the parts have been created and completed, in place. After ErrNotDurable they are there but may not
-// survive a crash, and nothing was removed. After another error before the rename nothing has changed; after the rename
-// the error says what could not be removed.
+// Publish puts the files, of which the parts have been created and completed, in place. After
+// ErrNotDurable they are there but may not survive a crash, and nothing was removed. After another
+// error before the rename nothing has changed; after the rename the error says what could not be
+// removed.
 func (m *Model) Publish() error {
 	defer lockDir(filepath.Dir(m.opening.final))()
 	old, names, err := m.place()
@@ -207,8 +213,8 @@ func (m *Model) Publish() error {
 	return m.removeReplaced(old, names)
 }
 
-// place gives the parts their names, has the opening file written, and returns the model that it is to replace. It
-// starts over while other writers replace that.
+// place gives the parts their names, has the opening file written, and returns the model that it is
+// to replace. It starts over while other writers replace that.
 func (m *Model) place() (*oldModel, []string, error) {
 	if err := m.checkFree(); err != nil {
 		return nil, nil, err

@@ -149,8 +149,8 @@ func isSame(a, b fs.FileInfo) bool {
 	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }
 
-// removeReplaced removes what the new model, which is in place, has replaced. It is an error if the old index stays
-// although the new model is not opened by it.
+// removeReplaced removes what the new model, which is in place, has replaced. It is an error if the
+// old index stays although the new model is not opened by it.
 func (m *Model) removeReplaced(old *oldModel, names []string) error {
 	isListed := m.List != m.Opens && old.list != nil
 	isKept := m.NoSync || m.KeepOld
@@ -202,8 +202,8 @@ func (m *Model) listStays(err error) error {
 	return fmt.Errorf("the new model is in place, but the directory opens the old one by its index, %s, which cannot be removed: %w", filepath.Base(m.List), err)
 }
 
-// removeList removes the index of the old model, by which a directory opens. Another one that took its place meanwhile
-// stays.
+// removeList removes the index of the old model, by which a directory opens. Another one that took
+// its place meanwhile stays.
 func (m *Model) removeList(old *oldModel) error {
 	isReplaced := false
 	end := time.Now().Add(patience)
@@ -231,8 +231,8 @@ func (m *Model) removeList(old *oldModel) error {
 	return settle(filepath.Dir(m.List))
 }
 
-// removeFile removes the old model in one file, unless another writer may be about to remove the index of the new one, or
-// has done so.
+// removeFile removes the old model in one file, unless another writer may be about to remove the
+// index of the new one, or has done so.
 func (m *Model) removeFile(old *oldModel) {
 	unmark, err := m.mark(m.File)
 	if err != nil {
@@ -244,7 +244,8 @@ func (m *Model) removeFile(old *oldModel) {
 	}
 }
 
-// findLeft returns the parts that only the old model had, and those that no model names since their writer was killed.
+// findLeft returns the parts that only the old model had, and those that no model names since their
+// writer was killed.
 func (m *Model) findLeft(old *oldModel, names []string) (left []replaceable) {
 	isNew := make(map[string]bool, len(names))
 	for _, name := range names {
@@ -259,7 +260,8 @@ func (m *Model) findLeft(old *oldModel, names []string) (left []replaceable) {
 	return left
 }
 
-// removeParts removes those of the parts that no other index lists. Failing to remove one is not an error.
+// removeParts removes those of the parts that no other index lists. Failing to remove one is not an
+// error.
 func (m *Model) removeParts(left []replaceable) {
 	for _, p := range m.unlisted(left) {
 		err := removeSame(m.at(p.name), p.info)
@@ -269,9 +271,10 @@ func (m *Model) removeParts(left []replaceable) {
 	}
 }
 
-// findOrphans returns parts that are a day old, with a generation in their names, or with plain names if a writer died while it
-// gave them: then they still have their hidden names. It lists the directory the first time
-// that this process replaces the model, or writes it where a writer was killed.
+// findOrphans returns parts that are a day old, with a generation in their names, or with plain
+// names if a writer died while it gave them: then they still have their hidden names. It lists the
+// directory the first time that this process replaces the model, or writes it where a writer was
+// killed.
 func (m *Model) findOrphans(old *oldModel, isNew map[string]bool) (left []replaceable) {
 	below := filepath.Dir(m.at(m.Name(0, zeros)))
 	if m.List == "" || old.info == nil && !hadLeftovers(below) || !isFirst(m.Opens, "parts") {
@@ -313,7 +316,8 @@ func (m *Model) findOrphans(old *oldModel, isNew map[string]bool) (left []replac
 // mostOdd limits the parts in other directories, and links to parts, that other indexes may list.
 const mostOdd = 1000
 
-// unlisted returns those of the parts that no other index lists. There are none if an index cannot be read.
+// unlisted returns those of the parts that no other index lists. There are none if an index cannot
+// be read.
 func (m *Model) unlisted(parts []replaceable) []replaceable {
 	if len(parts) == 0 {
 		return nil

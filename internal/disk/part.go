@@ -69,8 +69,8 @@ func (m *Model) arePlaced() bool {
 	return !slices.ContainsFunc(m.parts, func(p *part) bool { return checkSame(p.placed, p.info) != nil })
 }
 
-// refreshed is how old a part may be when it gets its name. Other writers remove parts that are a day old and that no
-// index names.
+// refreshed is how old a part may be when it gets its name. Other writers remove parts that are a
+// day old and that no index names.
 const refreshed = abandoned / 24
 
 // place gives the part a name that no file has.
@@ -108,7 +108,8 @@ func (p *part) place(path string) error {
 	return nil
 }
 
-// withdraw takes the names of the parts back. Plain ones may be those of another writer by now: see mark.go.
+// withdraw takes the names of the parts back. Plain ones may be those of another writer by now: see
+// mark.go.
 func (m *Model) withdraw() {
 	isPlaced := slices.ContainsFunc(m.parts, func(p *part) bool { return p != nil && p.placed != "" })
 	if isPlaced && m.arePlain {
@@ -153,7 +154,8 @@ func (p *part) forget() {
 	}
 }
 
-// syncParts makes the names of the parts durable, and those of the directories that were created for them.
+// syncParts makes the names of the parts durable, and those of the directories that were created
+// for them.
 func (m *Model) syncParts(names []string) error {
 	if m.NoSync || len(names) == 0 {
 		return nil

@@ -10,8 +10,9 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Resolve follows the symbolic links in the path of a file to write. The file may not exist, but a link must lead to
-// something. A link into the blobs of a cache is refused, since other models may share them.
+// Resolve follows the symbolic links in the path of a file to write. The file may not exist, but a
+// link must lead to something. A link into the blobs of a cache is refused, since other models may
+// share them.
 func Resolve(path string) (string, error) {
 	const most = 16
 	for try := 1; ; try++ {
@@ -55,8 +56,8 @@ func checkBlobs(path, final string, isLink bool) error {
 	return fmt.Errorf("%w: %s leads to a blob of a cache, which other models may share: write to another path, or remove the link first", tensor.ErrUnsupported, path)
 }
 
-// areBlobs reports whether a directory has the blobs of a cache: of the Hugging Face Hub, beside its snapshots, or of
-// Ollama, beside its manifests.
+// areBlobs reports whether a directory has the blobs of a cache: of the Hugging Face Hub, beside
+// its snapshots, or of Ollama, beside its manifests.
 func areBlobs(dir string) bool {
 	if filepath.Base(dir) != "blobs" {
 		return false

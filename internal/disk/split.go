@@ -8,8 +8,9 @@ import (
 	"slices"
 )
 
-// Split is the files of a model whose first part opens it, and whose other parts have fixed names that no file lists. It
-// is written where there is none, and no model in one file, since it cannot replace either at once. The first part appears last.
+// Split is the files of a model whose first part opens it, and whose other parts have fixed names
+// that no file lists. It is written where there is none, and no model in one file, since it cannot
+// replace either at once. The first part appears last.
 type Split struct {
 	NoSync bool // skips fsync
 
@@ -29,7 +30,8 @@ type SplitNames interface {
 	First(name string) string
 }
 
-// CreateSplit starts writing a model in files at these paths of one directory. file is the path of the model in one file.
+// CreateSplit starts writing a model in files at these paths of one directory. file is the path of
+// the model in one file.
 func CreateSplit(file string, paths []string, names SplitNames) (*Split, error) {
 	s := &Split{file: file, paths: paths, names: names, writer: newWriter(), parts: make([]*part, len(paths))}
 	err := s.checkFree()
@@ -45,8 +47,8 @@ func CreateSplit(file string, paths []string, names SplitNames) (*Split, error) 
 
 func (s *Split) checkFree() error { return checkExcluded(filepath.Dir(s.file), s.names.Excludes) }
 
-// removeUnpublished removes parts of models that have no first part, as far as a writer that was killed more than a day ago left
-// them: then they still have their hidden names.
+// removeUnpublished removes parts of models that have no first part, as far as a writer that was
+// killed more than a day ago left them: then they still have their hidden names.
 func (s *Split) removeUnpublished() {
 	dir := filepath.Dir(s.file)
 	entries, err := os.ReadDir(dir)
@@ -95,8 +97,8 @@ func (s *Split) CreatePart(i int) (*File, error) {
 	return f, nil
 }
 
-// Publish puts the files, which are complete, in place. After ErrNotDurable they are there; after another error nothing
-// has changed.
+// Publish puts the files, which are complete, in place. After ErrNotDurable they are there; after
+// another error nothing has changed.
 func (s *Split) Publish() error {
 	dir := filepath.Dir(s.paths[0])
 	defer lockDir(dir)()

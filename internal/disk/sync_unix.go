@@ -31,8 +31,8 @@ func syncDir(dir string) error {
 	return d.Sync()
 }
 
-// keepOwner sets the owner and group of f to those of another file, as far as the system allows, and
-// reports whether the group is the same.
+// keepOwner sets the owner and group of f to those of another file, as far as the system allows,
+// and reports whether the group is the same.
 func keepOwner(f *os.File, of fs.FileInfo) (group bool) {
 	st, ok := of.Sys().(*syscall.Stat_t)
 	if !ok {

@@ -56,7 +56,8 @@ func Rename(from, to string) error {
 
 func rename(from, to string) error {
 	err := os.Rename(from, to)
-	// On Windows this fails while another program has the old file open or mapped, often only for a moment.
+	// On Windows this fails while another program has the old file open or mapped, often only for a
+	// moment.
 	for wait := time.Millisecond; isBusy(err) && wait < time.Second/2; wait *= 2 {
 		time.Sleep(wait)
 		err = os.Rename(from, to)
@@ -67,7 +68,8 @@ func rename(from, to string) error {
 	return err
 }
 
-// isBusy reports ERROR_ACCESS_DENIED, ERROR_SHARING_VIOLATION and ERROR_USER_MAPPED_FILE of Windows.
+// isBusy reports ERROR_ACCESS_DENIED, ERROR_SHARING_VIOLATION and ERROR_USER_MAPPED_FILE of
+// Windows.
 func isBusy(err error) bool {
 	var code syscall.Errno
 	return runtime.GOOS == "windows" && errors.As(err, &code) && (code == 5 || code == 32 || code == 1224)
@@ -112,8 +114,8 @@ func checkSame(path string, old fs.FileInfo) error {
 	return nil
 }
 
-// removeSame removes a file unless another one has taken its place. One that takes its place between the two steps, where
-// tests make everything happen, is removed.
+// removeSame removes a file unless another one has taken its place. One that takes its place
+// between the two steps, where tests make everything happen, is removed.
 func removeSame(name string, old fs.FileInfo) error {
 	if err := checkSame(name, old); err != nil {
 		return err
@@ -121,8 +123,9 @@ func removeSame(name string, old fs.FileInfo) error {
 	return Remove(name)
 }
 
-// inherit gives f the owner and permissions of old, regardless of the umask. If the group cannot be set, the new group
-// gets at most the permissions of others. Errors are ignored: they come from file systems without permissions.
+// inherit gives f the owner and permissions of old, regardless of the umask. If the group cannot be
+// set, the new group gets at most the permissions of others. Errors are ignored: they come from
+// file systems without permissions.
 func inherit(f *os.File, old fs.FileInfo) {
 	if old == nil {
 		return

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// Tree is a directory that is being written, under a hidden name next to its path. It appears by one rename.
+// Tree is a directory that is being written, under a hidden name next to its path. It appears by
+// one rename.
 type Tree struct {
 	NoSync bool // skips fsync
 
@@ -18,8 +19,9 @@ type Tree struct {
 	old    fs.FileInfo // the empty directory to replace; nil if there is none
 }
 
-// CreateTree starts a directory. Its path must not exist or be an empty directory. The first CreateTree in a directory
-// removes what killed writers left there, as far as it holds only files whose names end in extension.
+// CreateTree starts a directory. Its path must not exist or be an empty directory. The first
+// CreateTree in a directory removes what killed writers left there, as far as it holds only files
+// whose names end in extension.
 func CreateTree(path, extension string) (*Tree, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -60,7 +62,8 @@ func emptyDir(path string) (fs.FileInfo, error) {
 	return os.Stat(path)
 }
 
-// Create creates a file in the directory. It fails if the file system takes the name for that of another file.
+// Create creates a file in the directory. It fails if the file system takes the name for that of
+// another file.
 func (t *Tree) Create(name string) (*File, error) {
 	f, err := create(filepath.Join(t.hidden, name), 0o666)
 	if err != nil {
@@ -70,8 +73,8 @@ func (t *Tree) Create(name string) (*File, error) {
 	return f, nil
 }
 
-// Publish renames the directory, whose files are complete, into place and makes that durable, unless NoSync is set. Of
-// the errors only ErrNotDurable leaves it in place.
+// Publish renames the directory, whose files are complete, into place and makes that durable,
+// unless NoSync is set. Of the errors only ErrNotDurable leaves it in place.
 func (t *Tree) Publish() error {
 	if t.old != nil {
 		t.inherit()

@@ -41,8 +41,8 @@ func Equal(t testing.TB, want, got any, opts ...cmp.Option) {
 	}
 }
 
-// Refused returns a check of the error of a call: Refused(t, want, "what")(call()), or with (nil, call()) of one that
-// returns only an error.
+// Refused returns a check of the error of a call: Refused(t, want, "what")(call()), or with (nil,
+// call()) of one that returns only an error.
 func Refused(t testing.TB, want error, what ...any) func(result any, err error) {
 	t.Helper()
 	return func(_ any, err error) {

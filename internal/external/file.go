@@ -14,8 +14,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// New returns the file of external data for a model of a format at a path. Its name begins with location or, if that is
-// "", with the name of the model. files lists the files of a model.
+// New returns the file of external data for a model of a format at a path. Its name begins with
+// location or, if that is "", with the name of the model. files lists the files of a model.
 func New(format, location, model string, files func(path string) ([]string, error)) (*driver.External, error) {
 	if model == "" {
 		return nil, fmt.Errorf("%w: a stream has no directory, use Create", tensor.ErrUnsupported)
@@ -29,7 +29,8 @@ func New(format, location, model string, files func(path string) ([]string, erro
 		return nil, fmt.Errorf("%w: location %q is not UTF-8, or names a directory", tensor.ErrCorrupt, location)
 	}
 	below, stem := path.Split(path.Clean(location))
-	// The name of the format separates the files from those of another format, whose models are not searched.
+	// The name of the format separates the files from those of another format, whose models are not
+	// searched.
 	own := "." + format
 	stem = strings.TrimSuffix(disk.Shorten(stem), own) + own
 	x := &driver.External{Stem: below + stem, Files: files}

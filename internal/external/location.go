@@ -21,15 +21,16 @@ type file struct {
 	size  int64 // -1 if unknown, or if the file cannot be opened
 }
 
-// Find returns the file at a location, which has been checked. The first call for a location declares
-// it; the file is opened when one of its tensors is used or, if sized is set, now.
+// Find returns the file at a location, which has been checked. The first call for a location
+// declares it; the file is opened when one of its tensors is used or, if sized is set, now.
 func (f *Files) Find(src driver.Source, location []byte, sized bool) (driver.Space, int64, error) {
 	x, ok := f.list[string(location)]
 	if ok && (!sized || x.size >= 0) {
 		return x.space, x.size, nil
 	}
 	dir, err := src.Dir() // without a directory, using the file fails
-	name, opened := Clean(string(location)), driver.Source(nil)
+	name := Clean(string(location))
+	opened := driver.Source(nil)
 	x.size = -1
 	if sized && !strings.HasSuffix(name, "/") {
 		if opened, x.space, err = dir.Open(name); err == nil {
@@ -48,8 +49,8 @@ func (f *Files) Find(src driver.Source, location []byte, sized bool) (driver.Spa
 	return x.space, x.size, err
 }
 
-// View returns the view of a tensor with data at a location that Find has found. A model being written has no
-// source and no files yet: the view is empty.
+// View returns the view of a tensor with data at a location that Find has found. A model being
+// written has no source and no files yet: the view is empty.
 func (f *Files) View(src driver.Source, location []byte, info *tensor.Info) tensor.View {
 	if src == nil {
 		return tensor.View{}

@@ -6,8 +6,8 @@
 // address. All other panics propagate unchanged.
 //
 // Guards nest: a fault outside the range of an inner guard reaches the outer one. A guard covers
-// neither goroutines started inside it, except those of work.Each, nor the kernel: a system call on a
-// missing page returns EFAULT.
+// neither goroutines started inside it, except those of work.Each, nor the kernel: a system call on
+// a missing page returns EFAULT.
 package fault
 
 import (

@@ -1,5 +1,5 @@
-// Package floor measures operations relative to their floors: the time the machine takes for the least
-// work that would do, such as mapping a file, reading its bytes or copying them.
+// Package floor measures operations relative to their floors: the time the machine takes for the
+// least work that would do, such as mapping a file, reading its bytes or copying them.
 package floor
 
 import (
@@ -55,9 +55,9 @@ type Result struct {
 	Op, Floor time.Duration // median time of one run
 }
 
-// Pairs runs op and floor alternately, for at least Rounds pairs and for as long as -benchtime says. It
-// returns the median of the pairs' ratios and reports it as "x-floor": a stall of the machine affects
-// one pair, not the median. The benchmark's own time is that of op.
+// Pairs runs op and floor alternately, for at least Rounds pairs and for as long as -benchtime
+// says. It returns the median of the pairs' ratios and reports it as "x-floor": a stall of the
+// machine affects one pair, not the median. The benchmark's own time is that of op.
 func Pairs(b *testing.B, op, floor func() error) float64 {
 	b.Helper()
 	return PairsOf(b, Timed(op), Timed(floor)).Ratio
@@ -108,7 +108,8 @@ type side struct {
 	times []float64 // nanoseconds of one run, for each round
 }
 
-// calibrate runs the side once as a warm-up, and doubles the runs of a round until it takes long enough.
+// calibrate runs the side once as a warm-up, and doubles the runs of a round until it takes long
+// enough.
 func (s *side) calibrate() error {
 	_, err := s.run(1)
 	for s.n = 1; err == nil && s.n < 1<<24; s.n *= 2 {

@@ -51,8 +51,8 @@ func Files(path string) (paths []string, err error) {
 	return paths, err
 }
 
-// Evict writes files to disk and evicts them from the page cache. It returns an error if pages remain, as
-// they do in a memory file system or when a process has mapped the file.
+// Evict writes files to disk and evicts them from the page cache. It returns an error if pages
+// remain, as they do in a memory file system or when a process has mapped the file.
 func Evict(paths ...string) error {
 	for _, path := range paths {
 		f, err := os.Open(path)

@@ -42,7 +42,8 @@ func Blamed(err error) bool {
 		errors.Is(err, tensor.ErrTruncated) || errors.Is(err, tensor.ErrUnsupported)
 }
 
-// packages lists the formats of this module, the packages that read them, and the endings of their files.
+// packages lists the formats of this module, the packages that read them, and the endings of their
+// files.
 var packages = [...]struct {
 	format, path string
 	endings      []string
@@ -62,8 +63,8 @@ var packages = [...]struct {
 
 const module = "github.com/weightmap/weightmap/"
 
-// NoDriver returns the error for a format of this module that the program does not link: it names the import. It is
-// nil for names of other formats.
+// NoDriver returns the error for a format of this module that the program does not link: it names
+// the import. It is nil for names of other formats.
 func NoDriver(format string) error {
 	for _, p := range packages {
 		if p.format == format {
@@ -101,7 +102,8 @@ const leastZeros = 16
 // areZeros reports whether a file begins with zeros and nothing else.
 func areZeros(head string) bool { return len(head) >= leastZeros && strings.Trim(head, "\x00") == "" }
 
-// Format returns the format of this module that a file is in that begins with first, or "" unless it is certain.
+// Format returns the format of this module that a file is in that begins with first, or "" unless
+// it is certain.
 func Format(first []byte) string {
 	head := string(first)
 	is := beginning(head)

@@ -80,7 +80,8 @@ const torch = "l\xfc\x9cF\xf9 j\xa8P\x19."
 // manifests is the directory of a store of Ollama that names the blobs of each model.
 const manifests = "manifests"
 
-// kinds is the table of all files that are told apart. A word alone is a format of this module. The first that fits counts.
+// kinds is the table of all files that are told apart. A word alone is a format of this module. The
+// first that fits counts.
 var kinds = [...]struct {
 	clue
 	pattern string
@@ -246,8 +247,8 @@ func Directory(dir string, files []string) string {
 	return ""
 }
 
-// Pickle describes a pickle of a program that does not keep its model in tensors, or returns "". packages are the first
-// elements of the modules that it names.
+// Pickle describes a pickle of a program that does not keep its model in tensors, or returns "".
+// packages are the first elements of the modules that it names.
 func Pickle(packages []string) string {
 	for _, k := range kinds {
 		if k.clue == imports && slices.Contains(packages, k.pattern) {

@@ -1,5 +1,5 @@
-// Package gates has a test that finds second ways: each of a few things is done by one function or package, through which
-// everything passes, and the test lists who else may do it, and why.
+// Package gates has a test that finds second ways: each of a few things is done by one function or
+// package, through which everything passes, and the test lists who else may do it, and why.
 //
 //	gate      what passes it                              where
 //	open      files opened by name                        internal/disk; internal/source for the file that the user names

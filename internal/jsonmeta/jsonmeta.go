@@ -36,8 +36,8 @@ type Options struct {
 	// Memory, if not nil, counts the memory of metadata in a file with Stored bytes of structure.
 	Memory *driver.Memory
 	Stored int64
-	// Finite makes Marshal refuse NaN and infinities, which JSON lacks. Otherwise they become strings, as in
-	// format.Metadata.MarshalJSON.
+	// Finite makes Marshal refuse NaN and infinities, which JSON lacks. Otherwise they become
+	// strings, as in format.Metadata.MarshalJSON.
 	Finite bool
 	// Value, if not nil, replaces Scanner.Value for the values of the outermost object.
 	Value func(s *Scanner, key string) (any, error)
@@ -60,7 +60,8 @@ func (e *Error) Error() string {
 // Unwrap returns tensor.ErrCorrupt.
 func (e *Error) Unwrap() error { return tensor.ErrCorrupt }
 
-// Locate adds a field, and the offset in the file, to an Error in a text that begins at offset base.
+// Locate adds a field, and the offset in the file, to an Error in a text that begins at offset
+// base.
 func Locate(err error, format, field string, base int64) error {
 	if e, ok := err.(*Error); ok {
 		return wire.Error(format, field, base+e.Offset, err)
@@ -82,9 +83,11 @@ func Parse(b []byte, o Options) (schema.Metadata, error) {
 // Metadata parses an object with unique keys, which may have NUL characters.
 func (s *Scanner) Metadata() (schema.Metadata, error) { return s.metadata(false) }
 
-// metadata counts the entries, so that their memory is known before it is allocated, and then decodes them.
+// metadata counts the entries, so that their memory is known before it is allocated, and then
+// decodes them.
 func (s *Scanner) metadata(plainKeys bool) (schema.Metadata, error) {
-	n, end := 0, *s
+	n := 0
+	end := *s
 	_ = end.Object(func([]byte, int) error { n++; return end.Skip() }) // decoding returns the error
 	if s.o.Memory != nil {
 		err := s.o.Memory.Reserve(int64(end.i - s.i)) // which has a limit already if it was compressed
@@ -95,7 +98,8 @@ func (s *Scanner) metadata(plainKeys bool) (schema.Metadata, error) {
 			return nil, err
 		}
 	}
-	m, offsets := slices.Grow(schema.Metadata(nil), n), make([]int, 0, n)
+	m := slices.Grow(schema.Metadata(nil), n)
+	offsets := make([]int, 0, n)
 	err := s.Object(func(name []byte, at int) (err error) {
 		e := schema.Entry{Key: string(name)}
 		switch {
@@ -108,7 +112,8 @@ func (s *Scanner) metadata(plainKeys bool) (schema.Metadata, error) {
 		default:
 			e.Value, err = s.Value()
 		}
-		m, offsets = append(m, e), append(offsets, at)
+		m = append(m, e)
+		offsets = append(offsets, at)
 		return err
 	})
 	if err == nil {

@@ -15,8 +15,8 @@ import (
 )
 
 // Value parses a value of any type. Integers within int64 are int64; other numbers are json.Number
-// with their original text; objects and arrays are json.RawMessage. Nothing aliases the text, unless
-// Options.Alias is set.
+// with their original text; objects and arrays are json.RawMessage. Nothing aliases the text,
+// unless Options.Alias is set.
 func (s *Scanner) Value() (any, error) {
 	from := s.i
 	if s.at('"') {
@@ -87,8 +87,8 @@ func Float(text string) (x float64, exact bool) {
 }
 
 // Marshal returns m as a JSON object with its keys in order. Raw values and json.Number are written
-// unchanged. Values may also have the types of attributes that jsontext writes. Marshal fails if Parse
-// would refuse the result with the options o.
+// unchanged. Values may also have the types of attributes that jsontext writes. Marshal fails if
+// Parse would refuse the result with the options o.
 func Marshal(m schema.Metadata, o Options) ([]byte, error) {
 	w := jsontext.Writer{Finite: o.Finite}
 	w.Raw("{")

@@ -150,7 +150,8 @@ func (s *Scanner) list(begin, end byte, what string, each func(i int) error) err
 
 // Int parses an integer from 0 to 2^63-1 without sign, fraction and exponent.
 func (s *Scanner) Int() (n int64, err error) {
-	b, i := s.b, s.i
+	b := s.b
+	i := s.i
 	for ; i < len(b) && '0' <= b[i] && b[i] <= '9'; i++ {
 		d := int64(b[i] - '0')
 		if n > (math.MaxInt64-d)/10 {
@@ -241,7 +242,8 @@ func (s *Scanner) escape() (rune, error) {
 	if utf16.IsSurrogate(u) {
 		low, m := unit(s.b[s.i+n:])
 		if r := utf16.DecodeRune(u, low); r != utf8.RuneError {
-			u, n = r, n+m
+			u = r
+			n = n + m
 		} else if s.lone = s.i; !s.o.LoneSurrogates {
 			return 0, s.fail(unpaired)
 		}

@@ -1,6 +1,6 @@
-// Package keys reads and writes the PEM files of signing keys, as "openssl
-// genpkey" makes them: PKCS #8 private keys and PKIX public keys for Ed25519,
-// RSA and ECDSA. It also reads the private keys of "openssl ecparam -genkey" and "openssl genrsa -traditional".
+// Package keys reads and writes the PEM files of signing keys, as "openssl genpkey" makes them:
+// PKCS #8 private keys and PKIX public keys for Ed25519, RSA and ECDSA. It also reads the private
+// keys of "openssl ecparam -genkey" and "openssl genrsa -traditional".
 package keys
 
 import (

@@ -14,7 +14,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// kind is a type: its size in bits, its names, the bit pattern that is NaN, 0 if none is, and the values of the others.
+// kind is a type: its size in bits, its names, the bit pattern that is NaN, 0 if none is, and the
+// values of the others.
 type kind struct {
 	bits  int64
 	names []string
@@ -39,7 +40,8 @@ var kinds = []kind{
 // Float returns a function for the values of floating-point bit patterns, without special values.
 func Float(exponentBits, fractionBits, bias int) func(pattern int) float64 {
 	return func(p int) float64 {
-		exponent, fraction := p>>fractionBits&(1<<exponentBits-1), p&(1<<fractionBits-1)
+		exponent := p >> fractionBits & (1<<exponentBits - 1)
+		fraction := p & (1<<fractionBits - 1)
 		if exponent > 0 {
 			fraction |= 1 << fractionBits
 			exponent--
@@ -62,8 +64,8 @@ func find(name string) *kind {
 	return nil
 }
 
-// Type returns the first name of the type called name: those of different formats for one type have the same. It
-// returns other names unchanged.
+// Type returns the first name of the type called name: those of different formats for one type have
+// the same. It returns other names unchanged.
 func Type(name string) string {
 	if k := find(name); k != nil {
 		return k.names[0]
@@ -92,19 +94,23 @@ func Encoding(name string) *tensor.Encoding {
 		if int64(len(dst))%e.BlockElems != 0 || int64(len(dst))/e.BlockElems*e.BlockBytes != int64(len(src)) {
 			return fmt.Errorf("%w: %d bytes of %s for %d elements", tensor.ErrShape, len(src), name, len(dst))
 		}
-		table, mask := values(), uint32(1)<<k.bits-1
+		table := values()
+		mask := uint32(1)<<k.bits - 1
 		if k.bits == 8 {
 			vector.Lookup(dst, src, table)
 			return nil
 		}
-		word, have := uint32(0), int64(0)
+		word := uint32(0)
+		have := int64(0)
 		for i := range dst {
 			if have < k.bits {
 				word |= uint32(src[0]) << have
-				src, have = src[1:], have+8
+				src = src[1:]
+				have = have + 8
 			}
 			dst[i] = table[word&mask]
-			word, have = word>>k.bits, have-k.bits
+			word = word >> k.bits
+			have = have - k.bits
 		}
 		return nil
 	}

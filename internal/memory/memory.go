@@ -21,11 +21,12 @@ type Owner[I any] interface {
 	// Load returns the bytes of a tensor that is not in memory, in aligned heap
 	// memory that is never written again. Call it between Enter and Leave.
 	Load(*I) ([]byte, error)
-	// File returns the file that has the bytes of a tensor, and where in it they begin. Copies are read from it, between Enter
-	// and Leave. It is nil for bytes that are loaded, and for those in memory of no file.
+	// File returns the file that has the bytes of a tensor, and where in it they begin. Copies are
+	// read from it, between Enter and Leave. It is nil for bytes that are loaded, and for those in
+	// memory of no file.
 	File(*I) (f pass.File, off int64)
-	// Show is called between Enter and Leave before bytes of a tensor that are in memory are used in place. It fails
-	// if they are not those that a signature covers.
+	// Show is called between Enter and Leave before bytes of a tensor that are in memory are used
+	// in place. It fails if they are not those that a signature covers.
 	Show(b []byte) error
 	// Holds reports whether an address lies in the owner's memory.
 	Holds(addr uintptr) bool
@@ -52,8 +53,8 @@ type Advisor interface {
 	Workers() int
 }
 
-// Failed owns views that were returned with an error. Explain returns that error in place of any other, such
-// as a wrong dtype.
+// Failed owns views that were returned with an error. Explain returns that error in place of any
+// other, such as a wrong dtype.
 type Failed[I any] struct{ Err error }
 
 func (f Failed[I]) Enter(*I) error          { return f.Err }

@@ -7,8 +7,9 @@ import (
 	"strconv"
 )
 
-// Resolve checks ranges of the axes of a shape and returns absolute ranges for all axes. Negative numbers
-// count from the end, math.MaxInt64 is the end, and an axis without a range is selected whole.
+// Resolve checks ranges of the axes of a shape and returns absolute ranges for all axes. Negative
+// numbers count from the end, math.MaxInt64 is the end, and an axis without a range is selected
+// whole.
 func Resolve[R ~struct{ From, To int64 }](shape []int64, ranges []R) ([]R, error) {
 	if len(ranges) > len(shape) {
 		return nil, fmt.Errorf("%d ranges for rank %d", len(ranges), len(shape))
@@ -22,7 +23,8 @@ func Resolve[R ~struct{ From, To int64 }](shape []int64, ranges []R) ([]R, error
 		if r.From == 0 && r.To == 0 && d > 0 {
 			return nil, fmt.Errorf("the range of axis %d is 0:0, which selects nothing", i)
 		}
-		from, to := fromEnd(r.From, d), fromEnd(r.To, d)
+		from := fromEnd(r.From, d)
+		to := fromEnd(r.To, d)
 		if r.To == math.MaxInt64 {
 			to = d
 		}
@@ -46,7 +48,8 @@ func fromEnd(i, d int64) int64 {
 	return i
 }
 
-// Runs are the selected bytes of a tensor: Count runs of Bytes contiguous bytes, none of which is empty.
+// Runs are the selected bytes of a tensor: Count runs of Bytes contiguous bytes, none of which is
+// empty.
 type Runs struct {
 	Count, Bytes int64
 	Unit         int64 // size of an indivisible part: an element or a block
@@ -59,7 +62,8 @@ type axis struct{ n, stride int64 }
 // RunsOf returns the runs of a selection that Resolve returned.
 func RunsOf[R ~struct{ From, To int64 }](shape []int64, sel []R, unit int64) Runs {
 	r := Runs{Count: 1, Bytes: unit, Unit: unit}
-	stride, contiguous := unit, true
+	stride := unit
+	contiguous := true
 	for i := len(shape) - 1; i >= 0; i-- {
 		s := struct{ From, To int64 }(sel[i])
 		n := s.To - s.From
@@ -89,8 +93,8 @@ func (r *Runs) At(k int64) int64 {
 	return off
 }
 
-// InBlocks returns a shape and its selected ranges with the innermost axis in blocks of n elements. It reports false if a
-// range begins or ends inside a block.
+// InBlocks returns a shape and its selected ranges with the innermost axis in blocks of n elements.
+// It reports false if a range begins or ends inside a block.
 func InBlocks[R ~struct{ From, To int64 }](shape []int64, sel []R, n int64) ([]int64, []R, bool) {
 	last := len(shape) - 1
 	if n == 1 || last < 0 {

@@ -12,9 +12,9 @@ import (
 	"strings"
 )
 
-// switches is a file added to every rewritten package. Its function is called when a check's condition
-// holds; it records that and reports whether the check is enabled. It must not allocate, since tests
-// count allocations.
+// switches is a file added to every rewritten package. Its function is called when a check's
+// condition holds; it records that and reports whether the check is enabled. It must not allocate,
+// since tests count allocations.
 const switches = `package %s
 
 import (
@@ -91,8 +91,8 @@ func rewrite(dir string, checks []*check) (overlay string, err error) {
 	return overlay, os.WriteFile(overlay, j, 0o600)
 }
 
-// switched puts a switch on the checks of one file. The condition is still evaluated, because it may
-// have side effects. Line numbers do not change.
+// switched puts a switch on the checks of one file. The condition is still evaluated, because it
+// may have side effects. Line numbers do not change.
 func switched(text []byte, list []*check) string {
 	slices.SortFunc(list, func(x, y *check) int { return x.from - y.from })
 	var out strings.Builder

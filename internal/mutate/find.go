@@ -113,8 +113,8 @@ func findAll(all, chosen []target) (checks []*check, err error) {
 // refusals holds the names of functions that only make or record errors.
 type refusals map[string]bool
 
-// learn adds the functions of a file whose returns are all new errors, and the types of errors. It goes by
-// names, not types.
+// learn adds the functions of a file whose returns are all new errors, and the types of errors. It
+// goes by names, not types.
 func (r refusals) learn(s source) {
 	for _, d := range s.Decls {
 		f, ok := d.(*ast.FuncDecl)
@@ -193,8 +193,8 @@ func (r refusals) refuses(body []ast.Stmt) bool {
 	return false
 }
 
-// declines reports whether a branch only returns a negative answer, as parser helpers do when a number
-// is out of range.
+// declines reports whether a branch only returns a negative answer, as parser helpers do when a
+// number is out of range.
 func declines(body []ast.Stmt) bool {
 	if len(body) != 1 {
 		return false

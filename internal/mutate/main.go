@@ -1,17 +1,17 @@
-// Mutate disables each check of the parsers in turn and runs the tests that trip it. In the module's
-// root directory:
+// Mutate disables each check of the parsers in turn and runs the tests that trip it. In the
+// module's root directory:
 //
 //	go run ./internal/mutate [package...]
 //
-// A check is an operand of a condition (split at ||) whose branch makes, records or returns an error,
-// or declines a number that is out of range. Mutate rewrites the packages once, in a temporary
-// directory, so that an environment variable can disable a check by number. It compiles each package's
-// tests once, and runs them one by one to learn which tests trip which checks. A check that no test
-// trips survives. For each other check, only the tests that trip it run again without it: it is caught
-// if one of them fails, crashes or exceeds its time.
+// A check is an operand of a condition (split at ||) whose branch makes, records or returns an
+// error, or declines a number that is out of range. Mutate rewrites the packages once, in a
+// temporary directory, so that an environment variable can disable a check by number. It compiles
+// each package's tests once, and runs them one by one to learn which tests trip which checks. A
+// check that no test trips survives. For each other check, only the tests that trip it run again
+// without it: it is caught if one of them fails, crashes or exceeds its time.
 //
-// File survivors.txt lists the checks that no test can or need catch, with reasons. The exit status is
-// 1 if others survive, or fewer than 95 % are caught.
+// File survivors.txt lists the checks that no test can or need catch, with reasons. The exit status
+// is 1 if others survive, or fewer than 95 % are caught.
 package main
 
 import (
@@ -69,7 +69,8 @@ func main() {
 //go:embed survivors.txt
 var knownSurvivors string
 
-// run mutates the chosen packages and prints a report. It reports whether enough checks were caught.
+// run mutates the chosen packages and prints a report. It reports whether enough checks were
+// caught.
 func run(out io.Writer, all, chosen []target, text string) (ok bool, err error) {
 	excused, err := parseKnown(text)
 	if err != nil {

@@ -25,9 +25,9 @@ type test struct {
 // with it.
 const patience = 10 * time.Second
 
-// command returns a command that runs a test binary in the directory where go test would, with all inputs
-// (testhost.Nightly) and a limit of 8 GB: without a check of a count, a file can request any amount of memory. Files that stopped
-// tests leave behind lie in the temporary directory.
+// command returns a command that runs a test binary in the directory where go test would, with all
+// inputs (testhost.Nightly) and a limit of 8 GB: without a check of a count, a file can request any
+// amount of memory. Files that stopped tests leave behind lie in the temporary directory.
 func command(ctx context.Context, pkg, program string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "sh", append([]string{"-c", `ulimit -v 8388608; exec "$0" "$@"`, program}, args...)...)
 	cmd.Dir = pkg

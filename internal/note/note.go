@@ -1,4 +1,5 @@
-// Package note carries a note about a model that is opened, such as where it comes from, to Model.Notes.
+// Package note carries a note about a model that is opened, such as where it comes from, to
+// Model.Notes.
 package note
 
 import "context"

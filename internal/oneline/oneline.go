@@ -1,5 +1,5 @@
-// Package oneline describes values on one line of limited length, for fmt and log/slog: files hold names, metadata and
-// weights of any size, and keys must not be printed at all.
+// Package oneline describes values on one line of limited length, for fmt and log/slog: files hold
+// names, metadata and weights of any size, and keys must not be printed at all.
 package oneline
 
 import (
@@ -18,7 +18,8 @@ const (
 // Secret stands for a key in Struct, which prints whether there is one.
 type Secret bool
 
-// Struct describes a struct by its name and pairs of a field's name and value. It leaves out values that are zero.
+// Struct describes a struct by its name and pairs of a field's name and value. It leaves out values
+// that are zero.
 func Struct(name string, pairs ...any) string {
 	var fields []string
 	for i := 0; i+1 < len(pairs); i += 2 {

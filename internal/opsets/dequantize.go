@@ -13,9 +13,9 @@ func Dequantizes(n *schema.Node) bool {
 	return n.Op == "DequantizeLinear" && n.Domain == "" && len(n.Inputs) >= 2 && len(n.Inputs) <= 3 && len(n.Outputs) == 1
 }
 
-// Quantization returns the parameters that a DequantizeLinear node gives a constant x. parameters are the other inputs: the
-// scales and, if there are three inputs, the zero points. It returns ErrUnsupported for a form that is no
-// tensor.Quantization.
+// Quantization returns the parameters that a DequantizeLinear node gives a constant x. parameters
+// are the other inputs: the scales and, if there are three inputs, the zero points. It returns
+// ErrUnsupported for a form that is no tensor.Quantization.
 func Quantization(n *schema.Node, x *tensor.Info, parameters []tensor.View) (*tensor.Quantization, error) {
 	refuse := fmt.Errorf("%w: it dequantizes what is no constant, or in a form that is not known", tensor.ErrUnsupported)
 	scale := parameters[0].Info()
@@ -52,8 +52,8 @@ func Quantization(n *schema.Node, x *tensor.Info, parameters []tensor.View) (*te
 	return q, nil
 }
 
-// axisOf returns the attribute axis, 1 by default, for a tensor of a rank. One that is out of range is refused by
-// tensor.Quantization.Check.
+// axisOf returns the attribute axis, 1 by default, for a tensor of a rank. One that is out of range
+// is refused by tensor.Quantization.Check.
 func axisOf(n *schema.Node, rank int) int {
 	axis := int64(1)
 	for _, a := range n.Attributes {

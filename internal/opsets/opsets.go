@@ -29,7 +29,8 @@ func Parse(value any) (sets []schema.OperatorSet, exact bool) {
 	if !ok {
 		return nil, false
 	}
-	sets, exact = []schema.OperatorSet{}, true
+	sets = []schema.OperatorSet{}
+	exact = true
 	ok = jsonmeta.Elements(raw, func(elem []byte) bool {
 		pairs, err := jsonmeta.Parse(elem, jsonmeta.Options{LoneSurrogates: true})
 		if err != nil || elem[0] != '{' {
@@ -61,8 +62,8 @@ func In(m schema.Metadata) []schema.OperatorSet {
 	return sets
 }
 
-// IsOwn reports whether an entry is one of these, and not an entry of the user's. isDefault reports whether a file without
-// it means the same.
+// IsOwn reports whether an entry is one of these, and not an entry of the user's. isDefault reports
+// whether a file without it means the same.
 func IsOwn(e schema.Entry) (own, isDefault bool) {
 	switch e.Key {
 	case KeyIRVersion:

@@ -2,15 +2,16 @@ package pass
 
 import "context"
 
-// File is a file, memory or a reader whose ranges a Pass reads. Its methods are safe for concurrent use. The caller keeps it
-// open during the pass.
+// File is a file, memory or a reader whose ranges a Pass reads. Its methods are safe for concurrent
+// use. The caller keeps it open during the pass.
 type File interface {
-	// Memory returns all bytes, to be used in place. It is nil for a file that is read, and for one whose copies are compared
-	// with what was signed.
+	// Memory returns all bytes, to be used in place. It is nil for a file that is read, and for one
+	// whose copies are compared with what was signed.
 	Memory() []byte
 	// ReadAtContext fills p from an offset. It fails if it cannot.
 	ReadAtContext(ctx context.Context, p []byte, off int64) (int, error)
-	// Mapping returns the mapping that Memory, or ReadAtContext, reads. It is nil for other memory and for readers.
+	// Mapping returns the mapping that Memory, or ReadAtContext, reads. It is nil for other memory
+	// and for readers.
 	Mapping() Mapping
 	// Kind returns how the file is best read.
 	Kind() Kind
@@ -20,7 +21,8 @@ type File interface {
 type Mapping interface {
 	// Size returns the number of bytes of the file.
 	Size() int64
-	// IsUsed reports whether the program has used the bytes of a range in place, so that their pages are mapped.
+	// IsUsed reports whether the program has used the bytes of a range in place, so that their
+	// pages are mapped.
 	IsUsed(off, size int64) bool
 	// MarkUsed says that the program uses the bytes of a range in place.
 	MarkUsed(off, size int64)

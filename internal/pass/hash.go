@@ -13,8 +13,8 @@ type Hashed struct {
 	Sums        [][]byte // the results
 }
 
-// Hash reads ranges of a file on up to workers goroutines, and sets their sums. It calls done, also concurrently, with the
-// numbers of bytes.
+// Hash reads ranges of a file on up to workers goroutines, and sets their sums. It calls done, also
+// concurrently, with the numbers of bytes.
 func (p *Pass) Hash(f File, ranges []Hashed, workers int, done func(n int64)) error {
 	return work.Each(p.context(), len(ranges), workers, func(i int) error {
 		h := &ranges[i]

@@ -6,21 +6,24 @@ import (
 	"sync"
 )
 
-// PieceSize is the size of most pieces: large enough that a call costs nothing next to hashing it, and small enough that
-// it is still in a cache when it is used. Pieces of a range begin at multiples of it, counted from the beginning.
+// PieceSize is the size of most pieces: large enough that a call costs nothing next to hashing it,
+// and small enough that it is still in a cache when it is used. Pieces of a range begin at
+// multiples of it, counted from the beginning.
 const PieceSize = 256 << 10
 
 // FetchSize is the number of bytes to read from a reader at a time, unless Pass.Fetch is set.
 const FetchSize = 32 << 20
 
-// Small is the number of bytes of mappings below which a pass uses them where they are, and the size of a file below which
-// it does: a page fault maps as much, and opening the file would cost more than the fault.
+// Small is the number of bytes of mappings below which a pass uses them where they are, and the
+// size of a file below which it does: a page fault maps as much, and opening the file would cost
+// more than the fault.
 const Small = 64 << 10
 
 // mostOpen is the number of files that a pass keeps open.
 const mostOpen = 64
 
-// Pass is one operation that reads ranges of files, on any number of goroutines. The zero Pass is ready to use.
+// Pass is one operation that reads ranges of files, on any number of goroutines. The zero Pass is
+// ready to use.
 type Pass struct {
 	Context context.Context // nil means context.Background
 	// Fetch is the number of bytes to read from a reader at a time. 0 means FetchSize.
@@ -41,8 +44,8 @@ type Range struct {
 	Unit int64
 	// IsWhole asks for the range in one piece.
 	IsWhole bool
-	// IsPrivate asks for pieces in memory that no other process can change and that does not fault: for assembly with a
-	// stack frame, such as SHA-256, which cannot be unwound after a fault.
+	// IsPrivate asks for pieces in memory that no other process can change and that does not fault:
+	// for assembly with a stack frame, such as SHA-256, which cannot be unwound after a fault.
 	IsPrivate bool
 }
 
@@ -67,8 +70,8 @@ func (p *Pass) context() context.Context {
 	return p.Context
 }
 
-// Pieces calls f with consecutive pieces of a valid range. A piece is valid until f returns. Pieces of a mapping may fault: the
-// caller has a guard.
+// Pieces calls f with consecutive pieces of a valid range. A piece is valid until f returns. Pieces
+// of a mapping may fault: the caller has a guard.
 func (p *Pass) Pieces(r Range, f func(b []byte) error) error {
 	if r.Size == 0 {
 		return p.context().Err()
@@ -94,7 +97,8 @@ func (p *Pass) Pieces(r Range, f func(b []byte) error) error {
 	})
 }
 
-// Read fills dst with a valid range of the size of dst. It calls f, if that is not nil, with consecutive pieces of dst.
+// Read fills dst with a valid range of the size of dst. It calls f, if that is not nil, with
+// consecutive pieces of dst.
 func (p *Pass) Read(dst []byte, r Range, f func(b []byte) error) error {
 	r.Size = int64(len(dst))
 	if r.Size < Small && f == nil {
@@ -114,7 +118,8 @@ func (p *Pass) Read(dst []byte, r Range, f func(b []byte) error) error {
 	})
 }
 
-// each calls f with the offsets and sizes of the pieces of a range. It is the only loop over a range.
+// each calls f with the offsets and sizes of the pieces of a range. It is the only loop over a
+// range.
 func (p *Pass) each(r *Range, s *source, f func(at, n int64) error) error {
 	step := p.step(r, s)
 	for at, end := r.Offset, r.end(); at < end; {

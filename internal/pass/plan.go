@@ -14,7 +14,8 @@ func (e Extent) Compare(x Extent) int {
 	return cmp.Or(cmp.Compare(e.File, x.File), cmp.Compare(e.Offset, x.Offset), cmp.Compare(e.Size, x.Size))
 }
 
-// Job is a run of neighbors that are read at once, the items From to To, and the range of all of them.
+// Job is a run of neighbors that are read at once, the items From to To, and the range of all of
+// them.
 type Job struct {
 	Extent
 	From, To int
@@ -23,8 +24,8 @@ type Job struct {
 // MaxGap is the maximum number of unused bytes between two neighbors.
 const MaxGap = 32 << 10
 
-// Jobs divides n items in the order of the files, of which at returns the extents, into jobs of at most limit bytes, or one
-// item. Items with the same extent are in the same job.
+// Jobs divides n items in the order of the files, of which at returns the extents, into jobs of at
+// most limit bytes, or one item. Items with the same extent are in the same job.
 func Jobs(n int, limit int64, at func(k int) Extent) []Job {
 	var jobs []Job
 	for from := 0; from < n; {

@@ -7,8 +7,9 @@ import (
 	"sync"
 )
 
-// Record keeps hashes of what was read of the files of a model while it was parsed. A later pass fails if the files have
-// other bytes by then. The methods that add ranges are safe for concurrent use.
+// Record keeps hashes of what was read of the files of a model while it was parsed. A later pass
+// fails if the files have other bytes by then. The methods that add ranges are safe for concurrent
+// use.
 type Record struct {
 	// Memory limits the memory of a model.
 	Memory interface{ Reserve(n int64) error }
@@ -109,9 +110,9 @@ func (p *Pass) Compare(f File, r *Recorded, changed func(*Recorded) error) error
 	return nil
 }
 
-// Recorded calls f with consecutive pieces of a range, in private memory. It calls changed if bytes in the range or next to
-// it have other bytes than those that were recorded, so that another process cannot show one file to the parser and
-// another to the check of a signature.
+// Recorded calls f with consecutive pieces of a range, in private memory. It calls changed if bytes
+// in the range or next to it have other bytes than those that were recorded, so that another
+// process cannot show one file to the parser and another to the check of a signature.
 func (p *Pass) Recorded(r Range, recorded []Recorded, changed func(*Recorded) error, f func(b []byte) error) error {
 	r.IsPrivate = true
 	for end := r.end(); r.Offset < end; {
@@ -140,12 +141,15 @@ func (p *Pass) Recorded(r Range, recorded []Recorded, changed func(*Recorded) er
 	return p.context().Err()
 }
 
-// nearby is the distance up to which Recorded compares what was recorded: a signature is next to what it signs.
+// nearby is the distance up to which Recorded compares what was recorded: a signature is next to
+// what it signs.
 const nearby = 4 << 10
 
 // recordedStep is Recorded for a range that does not cross a multiple of recordStep.
 func (p *Pass) recordedStep(r Range, recorded []Recorded, changed func(*Recorded) error, f func(b []byte) error) error {
-	lo, hi, n := r.Offset, r.end(), 0
+	lo := r.Offset
+	hi := r.end()
+	n := 0
 	limit := min(r.end()+nearby, r.Offset-r.Offset%recordStep+recordStep)
 	for ; n < len(recorded) && recorded[n].Offset < limit; n++ {
 		x := &recorded[n]

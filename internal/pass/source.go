@@ -59,7 +59,8 @@ func (p *Pass) choose(r *Range) source {
 	return s
 }
 
-// isSmall reports whether a file is small, or the pass has read little of mappings, with this range.
+// isSmall reports whether a file is small, or the pass has read little of mappings, with this
+// range.
 func (p *Pass) isSmall(r *Range, m Mapping) bool {
 	if m.Size() < Small {
 		return true
@@ -70,8 +71,8 @@ func (p *Pass) isSmall(r *Range, m Mapping) bool {
 	return p.mapped < Small
 }
 
-// open returns the file of a mapping, which it opens at first, or nil if that is not possible. isOwn means that the caller
-// closes the file, since the pass has too many.
+// open returns the file of a mapping, which it opens at first, or nil if that is not possible.
+// isOwn means that the caller closes the file, since the pass has too many.
 func (p *Pass) open(f File, m Mapping) (file Reopened, isOwn bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -124,7 +124,8 @@ func globalOf(key string) Global {
 		g.role = storageClass
 	}
 	if e := dtypes[name]; e != nil && (module == "torch" || module == "ml_dtypes") {
-		g.elem, g.role = e, dtypeName
+		g.elem = e
+		g.role = dtypeName
 	}
 	if known == "numpy" && strings.Contains(numpyTypes, " "+name+" ") || known == "numpy.dtypes" {
 		g.role = plain
@@ -140,14 +141,15 @@ func (g *Global) Elem() *Elem {
 	return g.elem
 }
 
-// LoadsBytes reports whether g is the function that reads a storage which torch.save wrote into bytes.
+// LoadsBytes reports whether g is the function that reads a storage which torch.save wrote into
+// bytes.
 func (g *Global) LoadsBytes() bool { return g != nil && g.role == loadFromBytes }
 
 // mostNames limits the number of classes that a note names.
 const mostNames = 1000
 
-// Note names the unknown classes and functions that pickles name, or is "" if there are none. Names in the module of
-// TorchScript's own classes are left out.
+// Note names the unknown classes and functions that pickles name, or is "" if there are none. Names
+// in the module of TorchScript's own classes are left out.
 func (m *Machine) Note() string {
 	var names []string
 	more := 0

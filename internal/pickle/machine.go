@@ -1,6 +1,6 @@
-// Package pickle reads Python's pickles as data. Its stack machine imports, calls and looks up nothing: what a pickle
-// would call becomes an inert object, which has the name of a class and the values that the pickle gives it.
-// A Walk finds the tensors, arrays and plain values in the result.
+// Package pickle reads Python's pickles as data. Its stack machine imports, calls and looks up
+// nothing: what a pickle would call becomes an inert object, which has the name of a class and the
+// values that the pickle gives it. A Walk finds the tensors, arrays and plain values in the result.
 package pickle
 
 import (
@@ -44,8 +44,8 @@ const (
 	PersistentKind // a value outside the pickle
 )
 
-// value is a value. It has no pointers, so that a pickle of many values is few allocations, which the garbage collector
-// does not scan.
+// value is a value. It has no pointers, so that a pickle of many values is few allocations, which
+// the garbage collector does not scan.
 //
 //	kind        n                a             b
 //	bool                         0 or 1
@@ -79,7 +79,8 @@ type object struct {
 	at                         uint32 // position of the opcode that made it
 }
 
-// A chunk of a list or dict is in items: the index of the next chunk, or 0; the number of values; the values.
+// A chunk of a list or dict is in items: the index of the next chunk, or 0; the number of values;
+// the values.
 const chunkHead = 2
 
 // Global is the name of a class or function.
@@ -119,8 +120,8 @@ type Machine struct {
 	charged int64 // allocated
 }
 
-// New returns a machine for the pickles at c, which have stored bytes in the file, or -1 if that is not known in advance.
-// Position 0 of the record's buffer is at offset base of the file.
+// New returns a machine for the pickles at c, which have stored bytes in the file, or -1 if that is
+// not known in advance. Position 0 of the record's buffer is at offset base of the file.
 func New(c wire.Record, base, stored int64, account *driver.Memory) *Machine {
 	m := &Machine{c: c, base: base, stored: stored, account: account, byName: make(map[string]Ref)}
 	m.values = append(m.values, value{kind: NoneKind}, value{kind: BoolKind}, value{kind: BoolKind, a: 1}, value{kind: TupleKind})
@@ -152,8 +153,8 @@ func (m *Machine) failf(sentinel error, text string, args ...any) {
 	}
 }
 
-// charge reserves n bytes before they are allocated and reports whether the limit permits it. It reserves an eighth more
-// than needed, so that most calls do nothing else.
+// charge reserves n bytes before they are allocated and reports whether the limit permits it. It
+// reserves an eighth more than needed, so that most calls do nothing else.
 func (m *Machine) charge(n int64) bool {
 	m.charged += n
 	if m.charged <= m.used || !m.ok() {
@@ -173,7 +174,8 @@ func (m *Machine) charge(n int64) bool {
 	return true
 }
 
-// grown returns list with room for n more elements of size bytes, or list as it is if the limit does not permit it.
+// grown returns list with room for n more elements of size bytes, or list as it is if the limit
+// does not permit it.
 func grown[T any](m *Machine, list []T, n int, size int64) []T {
 	if len(list)+n <= cap(list) {
 		return list
@@ -366,7 +368,8 @@ func (m *Machine) extend(to Ref, values []Ref) {
 		} else {
 			m.items[last] = uint32(at)
 		}
-		v.b, last = uint32(at), at
+		v.b = uint32(at)
+		last = at
 	}
 	for _, r := range values {
 		m.items = append(m.items, uint32(r))
@@ -434,14 +437,15 @@ func (m *Machine) make(class, args, kwargs Ref) {
 	m.pushNew(value{kind: ObjectKind, a: uint32(len(m.objects) - 1)})
 }
 
-// isClass reports whether a pickle may call r: a global, the result of a call, such as an attribute of a class, or a
-// class that is stored with its source.
+// isClass reports whether a pickle may call r: a global, the result of a call, such as an attribute
+// of a class, or a class that is stored with its source.
 func (m *Machine) isClass(r Ref) bool {
 	k := m.values[r].kind
 	return k == GlobalKind || k == ObjectKind || k == PersistentKind
 }
 
-// build sets the state of the object on top of the stack. If it has one, that is kept among its entries.
+// build sets the state of the object on top of the stack. If it has one, that is kept among its
+// entries.
 func (m *Machine) build(state Ref) {
 	to := m.top()
 	v := m.values[to]
@@ -493,7 +497,8 @@ func (m *Machine) source(kind Kind, flags uint8, n int) {
 	m.pushNew(value{kind: kind, flags: flags, n: uint32(n), a: uint32(at)})
 }
 
-// keep pushes bytes that are not in the input as they are, but as the line that begins at offset from.
+// keep pushes bytes that are not in the input as they are, but as the line that begins at offset
+// from.
 func (m *Machine) keep(kind Kind, flags uint8, b []byte, from int64) {
 	m.own = grown(m, m.own, len(b), 1)
 	if len(m.own)+len(b) >= most {

@@ -111,7 +111,8 @@ func (w *Walk) dtype(r Ref) (t arrayType, ok bool) {
 		if g.role != dtypeName {
 			return t, false
 		}
-		t.code, t.elem = g.Name, g.elem
+		t.code = g.Name
+		t.elem = g.elem
 	default:
 		return t, false
 	}
@@ -142,7 +143,8 @@ func (w *Walk) data(c *call, a arrayOf, t arrayType) error {
 			name += ", fortran_order"
 		}
 		out.Encoding = &tensor.Encoding{Name: name}
-		p.Extent, p.Elem = n, 1
+		p.Extent = n
+		p.Elem = 1
 		if _, err := out.Shape.Elems(); err != nil {
 			return w.m.Errorf(c.r, tensor.ErrCorrupt, "an array: %w", err)
 		}
@@ -155,8 +157,10 @@ func (w *Walk) data(c *call, a arrayOf, t arrayType) error {
 	if size != n {
 		return w.m.Errorf(c.r, tensor.ErrCorrupt, "an array of shape %v takes %d bytes, %d are stored", tensor.Shape(w.shape), size, n)
 	}
-	out.DType, out.Encoding = t.elem.DType, t.elem.Enc
-	p.Extent, p.Elem = size, int(t.elem.Size)
+	out.DType = t.elem.DType
+	out.Encoding = t.elem.Enc
+	p.Extent = size
+	p.Elem = int(t.elem.Size)
 	if t.big && t.elem.Word > 1 && size > 0 {
 		p.Swap = t.elem.Word
 	}
@@ -166,7 +170,8 @@ func (w *Walk) data(c *call, a arrayOf, t arrayType) error {
 	return w.add(p)
 }
 
-// columns returns the strides of an array whose first dim varies fastest, or nil if that makes no difference.
+// columns returns the strides of an array whose first dim varies fastest, or nil if that makes no
+// difference.
 func columns(shape []int64) []int64 {
 	long := 0
 	for _, d := range shape {
@@ -233,8 +238,8 @@ func (m *Machine) blob(r Ref) (b blob, ok bool) {
 // blobBytes is the approximate memory of a blob in the map, with its text.
 const blobBytes = 2*(8+56) + 48
 
-// newBlob returns the bytes that are the characters of a text, or a string that is quoted. The size is -1 for a text with
-// other characters.
+// newBlob returns the bytes that are the characters of a text, or a string that is quoted. The size
+// is -1 for a text with other characters.
 func (m *Machine) newBlob(r Ref, latin bool) blob {
 	b := blob{src: m.Text(r), size: int64(m.values[r].n)}
 	decode := quotedBytes

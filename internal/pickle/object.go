@@ -12,9 +12,11 @@ func (w *Walk) object(r Ref) error {
 	o := m.objects[m.values[r].a]
 	c := call{role: foreign, args: m.Items(o.args)}
 	if g := m.Class(r); g != nil {
-		c.role, c.global = g.role, g
+		c.role = g.role
+		c.global = g
 	}
-	c.object, c.r = o, r
+	c.object = o
+	c.r = r
 	if err := w.call(c); err != nil {
 		return err
 	}
@@ -152,8 +154,8 @@ func (w *Walk) pairs(r Ref) error {
 	})
 }
 
-// mapping finds what is in the last argument of a dict's subclass. A defaultdict has a class before it, which makes
-// values that are missing.
+// mapping finds what is in the last argument of a dict's subclass. A defaultdict has a class before
+// it, which makes values that are missing.
 func (w *Walk) mapping(c *call) error {
 	for i, r := range c.args {
 		switch k := w.m.values[r].kind; {
@@ -202,7 +204,8 @@ func (w *Walk) device(c *call) error {
 	return w.text(text)
 }
 
-// state finds what is in the state of an object: a dict of its attributes, or a tuple of that and one for its slots.
+// state finds what is in the state of an object: a dict of its attributes, or a tuple of that and
+// one for its slots.
 func (w *Walk) state(r Ref, of role) error {
 	m := w.m
 	switch v := m.values[r]; {
@@ -234,8 +237,8 @@ func (m *Machine) isDict(r Ref) bool {
 	return m.values[r].kind == DictKind || m.values[r].kind == ObjectKind && g != nil && g.role == orderedDict
 }
 
-// attributes finds what is in the attributes of an object. The parameters, buffers and submodules of a module are named
-// as its state_dict names them.
+// attributes finds what is in the attributes of an object. The parameters, buffers and submodules
+// of a module are named as its state_dict names them.
 func (w *Walk) attributes(r Ref, of role) error {
 	m := w.m
 	if m.values[r].kind == ObjectKind {
@@ -265,7 +268,8 @@ func (w *Walk) attributes(r Ref, of role) error {
 	return nil
 }
 
-// wrapped finds the tensor that is the first argument, and attributes in a state after the arguments of a parameter.
+// wrapped finds the tensor that is the first argument, and attributes in a state after the
+// arguments of a parameter.
 func (w *Walk) wrapped(c *call) error {
 	if k := w.m.values[c.arg(0)].kind; k != ObjectKind {
 		if c.global.Name == "restore_type_tag" {
@@ -285,8 +289,8 @@ func (w *Walk) wrapped(c *call) error {
 	return nil
 }
 
-// typed finds what is in a call of a function for a subclass of tensors: the function, the class, the arguments of the
-// function, and a state.
+// typed finds what is in a call of a function for a subclass of tensors: the function, the class,
+// the arguments of the function, and a state.
 func (w *Walk) typed(c *call) error {
 	m := w.m
 	g := m.Class(c.arg(0))

@@ -12,8 +12,10 @@ import (
 func (m *Machine) Run() Ref {
 	clear(m.memo)
 	clear(m.far)
-	m.memo, m.kept = m.memo[:0], 0
-	m.stack, m.marks = m.stack[:0], append(m.marks[:0], 0)
+	m.memo = m.memo[:0]
+	m.kept = 0
+	m.stack = m.stack[:0]
+	m.marks = append(m.marks[:0], 0)
 	for m.ok() {
 		m.at = m.c.Offset()
 		op := m.c.U8("pickle")
@@ -41,8 +43,8 @@ func (m *Machine) Run() Ref {
 	return None
 }
 
-// widths has the sizes of the integers that follow opcodes: a number, the length of the bytes after it, or a key of the
-// memo.
+// widths has the sizes of the integers that follow opcodes: a number, the length of the bytes after
+// it, or a key of the memo.
 var widths = [256]uint8{
 	0x80: 1, 'K': 1, 'M': 2, 'J': 4, 'G': 8, 0x8a: 1, 0x8b: 4, 0x8c: 1, 'X': 4, 0x8d: 8, 'U': 1, 'T': 4, 'C': 1, 'B': 4, 0x8e: 8, 0x96: 8,
 	'q': 1, 'r': 4, 'h': 1, 'j': 4, 0x95: 8,

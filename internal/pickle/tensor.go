@@ -11,7 +11,8 @@ import (
 
 var leastArgs = [...]int{tensorV1: 4, tensorV2: 6, tensorV3: 7}
 
-// tensor adds the tensor that a call rebuilds from a storage, an offset, a shape and strides, all in elements.
+// tensor adds the tensor that a call rebuilds from a storage, an offset, a shape and strides, all
+// in elements.
 func (w *Walk) tensor(c *call) error {
 	if len(c.args) < leastArgs[c.role] {
 		return w.bad(c, "a call of %s with %d arguments", c.global.Name, len(c.args))
@@ -44,7 +45,9 @@ func (w *Walk) tensor(c *call) error {
 		return w.m.Errorf(c.r, tensor.ErrCorrupt, "a tensor: %w", err)
 	}
 	p := s.Place
-	p.Elem, p.Extent, p.Stride = int(elem.Size), 0, nil
+	p.Elem = int(elem.Size)
+	p.Extent = 0
+	p.Stride = nil
 	if size > 0 {
 		extent, contiguous, err := measure(offset, w.shape, w.strides, s.Count*s.Elem.Size/elem.Size)
 		if err != nil {
@@ -91,8 +94,9 @@ func (w *Walk) numbers(list []int64, r Ref) (to []int64, ok bool) {
 	return list, true
 }
 
-// measure returns the distance in elements from the first element of a tensor to the end of the last, and whether the
-// elements are in row-major order without gaps. They must be in a storage of have elements.
+// measure returns the distance in elements from the first element of a tensor to the end of the
+// last, and whether the elements are in row-major order without gaps. They must be in a storage of
+// have elements.
 func measure(offset int64, shape tensor.Shape, strides []int64, have int64) (extent int64, contiguous bool, err error) {
 	last := offset
 	packed := int64(1) // the stride without gaps

@@ -12,7 +12,8 @@ import (
 
 // The methods here read the lines of text of protocols 0 and 1, and strings.
 
-// line reads up to the next newline, which must come within most bytes. The result is valid until more is read.
+// line reads up to the next newline, which must come within most bytes. The result is valid until
+// more is read.
 func (m *Machine) line(most int64) []byte {
 	from := m.c.Offset()
 	for m.ok() {
@@ -197,7 +198,8 @@ func unescape(b []byte) ([]byte, error) {
 			if err != nil || len(b) < 2 {
 				return nil, strconv.ErrSyntax
 			}
-			out, b = append(out, byte(n)), b[2:]
+			out = append(out, byte(n))
+			b = b[2:]
 		case '0' <= c && c <= '7':
 			n := int(c - '0')
 			for i := 0; i < 2 && len(b) > 0 && '0' <= b[0] && b[0] <= '7'; i++ {

@@ -11,7 +11,8 @@ import (
 // Kind returns the kind of a value.
 func (m *Machine) Kind(r Ref) Kind { return m.values[r].kind }
 
-// Len returns the number of values in a tuple, list or set, of keys and values in a dict, or of bytes in a text.
+// Len returns the number of values in a tuple, list or set, of keys and values in a dict, or of
+// bytes in a text.
 func (m *Machine) Len(r Ref) int { return int(m.values[r].n) }
 
 // Int returns an integer.
@@ -33,7 +34,8 @@ func (m *Machine) Float(r Ref) float64 {
 	return math.Float64frombits(uint64(v.a) | uint64(v.b)<<32)
 }
 
-// Text returns the bytes of a text or of bytes, and nil for another value. They are valid as long as the input.
+// Text returns the bytes of a text or of bytes, and nil for another value. They are valid as long
+// as the input.
 func (m *Machine) Text(r Ref) []byte {
 	v := m.values[r]
 	switch {
@@ -51,20 +53,23 @@ func (m *Machine) IsText(r Ref, s string) bool {
 	return m.values[r].kind == TextKind && string(m.Text(r)) == s
 }
 
-// offset returns the file offset of a text in the input, and false for one that is not there as it is.
+// offset returns the file offset of a text in the input, and false for one that is not there as it
+// is.
 func (m *Machine) offset(r Ref) (at int64, ok bool) {
 	v := m.values[r]
 	return m.base + int64(v.a), v.flags&ownFlag == 0
 }
 
-// original returns the line of the input that a text is which is not there as it is, and its offset.
+// original returns the line of the input that a text is which is not there as it is, and its
+// offset.
 func (m *Machine) original(r Ref) (at int64, line []byte) {
 	at = m.base + int64(m.values[r].b)
 	rest := m.c.Window(at, m.c.Offset())
 	return at, rest[:bytes.IndexByte(rest, '\n')]
 }
 
-// Items returns the values of a tuple, valid until the machine runs again, and nil for another value.
+// Items returns the values of a tuple, valid until the machine runs again, and nil for another
+// value.
 func (m *Machine) Items(r Ref) []uint32 {
 	v := m.values[r]
 	if v.kind != TupleKind {
@@ -98,7 +103,8 @@ func (m *Machine) iterate(r Ref) iterator {
 	it := iterator{m: m, i: -1}
 	switch v.kind {
 	case TupleKind:
-		it.at, it.left = v.a, v.n
+		it.at = v.a
+		it.left = v.n
 	case ListKind, SetKind, DictKind:
 		it.chunk = v.a
 	}

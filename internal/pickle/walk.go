@@ -41,7 +41,8 @@ type Storage struct {
 type Finder interface {
 	// Storage returns the storage that r is.
 	Storage(m *Machine, r Ref) (Storage, error)
-	// Data returns the place of bytes of the pickle: n bytes from offset at of the file, or what the text there decodes to.
+	// Data returns the place of bytes of the pickle: n bytes from offset at of the file, or what
+	// the text there decodes to.
 	Data(at, n int64, text *zip.Text) zip.Place
 	// Tensor adds a tensor. It reports whether the name is taken, and then did not.
 	Tensor(t *driver.Tensor, p zip.Place) (taken bool, err error)
@@ -84,7 +85,8 @@ type skip struct {
 	n     int
 }
 
-// RootName returns the name of a tensor that is the whole object: that of the file without its extension, or "tensor".
+// RootName returns the name of a tensor that is the whole object: that of the file without its
+// extension, or "tensor".
 func RootName(path string) string {
 	s := filepath.Base(path)
 	s = strings.TrimSuffix(s, filepath.Ext(s))
@@ -99,10 +101,12 @@ func NewWalk(f Finder, memory *driver.Memory, root string) *Walk {
 	return &Walk{f: f, memory: memory, root: root}
 }
 
-// Find finds what is in the value r of a machine, whose pickle has stored bytes in the file. Names begin with prefix, if
-// that is not "".
+// Find finds what is in the value r of a machine, whose pickle has stored bytes in the file. Names
+// begin with prefix, if that is not "".
 func (w *Walk) Find(m *Machine, r Ref, stored int64, prefix string) error {
-	w.m, w.start, w.budget = m, r, stored
+	w.m = m
+	w.start = r
+	w.budget = stored
 	w.path = append(w.path[:0], prefix...)
 	w.depth = 0
 	w.visits = 0
@@ -148,8 +152,9 @@ func (w *Walk) errorf(sentinel error, text string, args ...any) error {
 	return w.m.Errorf(w.start, sentinel, text, args...)
 }
 
-// value finds what is in r, which is at the current path. A pickle may refer to a value any number of times: if there are
-// too many paths, it is entered once from then on, so that no tensor is left out.
+// value finds what is in r, which is at the current path. A pickle may refer to a value any number
+// of times: if there are too many paths, it is entered once from then on, so that no tensor is left
+// out.
 func (w *Walk) value(r Ref) error {
 	w.visits++
 	if w.visits > pathFloor+pathRatio*w.budget || w.named > (nameFloor+nameRatio*w.budget)/2 || w.keyed > (keyFloor+keyRatio*w.budget)/2 {
@@ -387,7 +392,8 @@ func (w *Walk) text(b []byte) error {
 	return w.plain(string(b))
 }
 
-// name returns the current path as a name, which is valid until the path changes. The total size of names is limited.
+// name returns the current path as a name, which is valid until the path changes. The total size of
+// names is limited.
 func (w *Walk) name() ([]byte, error) {
 	name := w.path
 	if len(name) == 0 {

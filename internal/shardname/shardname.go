@@ -1,5 +1,5 @@
-// Package shardname has the names of the parts of a model in several files, as the Hugging Face Hub and gguf-split have
-// them.
+// Package shardname has the names of the parts of a model in several files, as the Hugging Face Hub
+// and gguf-split have them.
 package shardname
 
 import (
@@ -33,10 +33,12 @@ func Split(name, extension string) (stem string, no, count int, ok bool) {
 	return stem, no, count, no >= 0 && count >= 0 && Name(stem, no, count, extension) == name
 }
 
-// generationDigits is how many hexadecimal digits the generation in a stem has: "m-3f9a01c2-00001-of-00002.safetensors".
+// generationDigits is how many hexadecimal digits the generation in a stem has:
+// "m-3f9a01c2-00001-of-00002.safetensors".
 const generationDigits = 8
 
-// WithGeneration returns the stem of the parts of a generation, which is at least 8 hexadecimal digits long.
+// WithGeneration returns the stem of the parts of a generation, which is at least 8 hexadecimal
+// digits long.
 func WithGeneration(model, generation string) string {
 	return model + "-" + generation[:generationDigits]
 }

@@ -68,14 +68,16 @@ func NamesLike(name string) []string {
 	return shardname.Names(stem, count, path.Ext(name))
 }
 
-// Stem returns the name of a file without its number, "m" for "m-00001-of-00003.gguf", or "" if it has none.
+// Stem returns the name of a file without its number, "m" for "m-00001-of-00003.gguf", or "" if it
+// has none.
 func Stem(name string) string {
 	stem, _, _, _ := splitName(name)
 	return stem
 }
 
-// InOneFile returns the name of the file that a model of parts replaces, "m.gguf" for "m-00001-of-00003.gguf", whatever
-// the generation of the parts. It is "" if a file is no part by its name.
+// InOneFile returns the name of the file that a model of parts replaces, "m.gguf" for
+// "m-00001-of-00003.gguf", whatever the generation of the parts. It is "" if a file is no part by
+// its name.
 func InOneFile(name string) string {
 	stem := Stem(name)
 	if stem == "" {
@@ -85,7 +87,8 @@ func InOneFile(name string) string {
 	return model + path.Ext(name)
 }
 
-// IndexLike returns the usual name of the index of the model that a file is a part of by its name, or "".
+// IndexLike returns the usual name of the index of the model that a file is a part of by its name,
+// or "".
 func IndexLike(name string) string {
 	stem, _, _, ok := splitName(name)
 	if !ok {
@@ -102,8 +105,8 @@ func splitName(name string) (stem string, no, count int, ok bool) {
 	return shardname.Split(name, ending)
 }
 
-// PartOf returns which part of a model the file called name in dir is: that of an index that lists it beside others, or
-// that of its name. Reading an index takes at most what memory has left.
+// PartOf returns which part of a model the file called name in dir is: that of an index that lists
+// it beside others, or that of its name. Reading an index takes at most what memory has left.
 func PartOf(dir fs.FS, name string, memory *driver.Memory) Part {
 	if !slices.Contains(endings, path.Ext(name)) {
 		return Part{}
@@ -129,7 +132,8 @@ func PartOf(dir fs.FS, name string, memory *driver.Memory) Part {
 	return p
 }
 
-// indexes returns the names of the indexes that may list a file, first the one that is called like it.
+// indexes returns the names of the indexes that may list a file, first the one that is called like
+// it.
 func indexes(entries []fs.DirEntry, name string) []string {
 	var names []string
 	for _, e := range entries {

@@ -56,10 +56,11 @@ type Model struct {
 }
 
 // Parse parses the index src and all shards, and lists the tensors of the model in the order of the
-// index. It returns the metadata of the index, then that of the shards. unlisted is the number of tensors in the shards
-// that the index does not list.
+// index. It returns the metadata of the index, then that of the shards. unlisted is the number of
+// tensors in the shards that the index does not list.
 func (m *Model) Parse(src driver.Source, x *driver.Index, o *driver.ParseOptions) (all []schema.Metadata, unlisted int, err error) {
-	n, most := src.Size(), int64(maxIndex)
+	n := src.Size()
+	most := int64(maxIndex)
 	if n > most {
 		return nil, 0, wire.Errorf(m.Format, "index", 0, tensor.ErrLimit, "%d bytes, the limit is %d", n, most)
 	}
@@ -107,7 +108,8 @@ func (m *Model) Parse(src driver.Source, x *driver.Index, o *driver.ParseOptions
 	return all, unlisted - x.Len(), nil
 }
 
-// ParseNames parses files that no index lists, and lists their tensors in the order of the files. It returns their metadata.
+// ParseNames parses files that no index lists, and lists their tensors in the order of the files.
+// It returns their metadata.
 func (m *Model) ParseNames(dir driver.Dir, names []string, x *driver.Index, o *driver.ParseOptions) (all []schema.Metadata, err error) {
 	files := make([]Shard, len(names))
 	for i, name := range names {
@@ -167,7 +169,8 @@ func uncount(indexes []driver.Index) {
 
 // Parse parses an index. Unknown keys are ignored.
 func Parse(format string, b []byte, memory *driver.Memory) (*Map, error) {
-	w, numbers := new(Map), make(map[string]int)
+	w := new(Map)
+	numbers := make(map[string]int)
 	s := jsonmeta.NewScanner(b, jsonmeta.Options{MaxDepth: maxDepth, Memory: memory, Stored: int64(len(b))})
 	add := func(name []byte, at int) error {
 		shard, err := s.Text()
@@ -238,8 +241,8 @@ func (m *Model) open(dir driver.Dir, shard Shard, y *driver.Index, o *driver.Par
 	return meta, wire.Place(err, "", src.Path(), "")
 }
 
-// Merge combines the metadata of several files: the first value of a key counts. differ is the number
-// of others that are not the same string.
+// Merge combines the metadata of several files: the first value of a key counts. differ is the
+// number of others that are not the same string.
 func Merge(files ...schema.Metadata) (all schema.Metadata, differ int) {
 	first := make(map[string]any)
 	for _, e := range slices.Concat(files...) {

@@ -41,8 +41,8 @@
 // # On demand
 //
 // If the system has no room for another mapping, or the file is larger than the address space, the
-// file is not mapped: its descriptor stays open, and bytes are read on demand. Replacing the file by
-// name has no effect.
+// file is not mapped: its descriptor stays open, and bytes are read on demand. Replacing the file
+// by name has no effect.
 //
 // # How bytes are mapped
 //
@@ -56,16 +56,17 @@
 //
 // # Page faults
 //
-// A goroutine that accesses a mapped page which is not in memory occupies its processor while the disk
-// reads. So bulk reads populate pages first with a system call, during which the scheduler runs other
-// goroutines: see [Region.Populate].
+// A goroutine that accesses a mapped page which is not in memory occupies its processor while the
+// disk reads. So bulk reads populate pages first with a system call, during which the scheduler
+// runs other goroutines: see [Region.Populate].
 //
 // # Sealed regions
 //
-// A file that must be as signed is sealed: see [Sealer]. Its region keeps 8 bytes for each 256 KiB, a hash under a seed of the
-// process of what was authenticated. Every byte that is copied out of the region passes Region.read, which hashes whole
-// pieces after the copy, in private memory, and compares them, each time. Bytes in place are compared once,
-// by [Region.Show], when they are first used.
+// A file that must be as signed is sealed: see [Sealer]. Its region keeps 8 bytes for each 256 KiB,
+// a hash under a seed of the process of what was authenticated. Every byte that is copied out of
+// the region passes Region.read, which hashes whole pieces after the copy, in private memory, and
+// compares them, each time. Bytes in place are compared once, by [Region.Show], when they are first
+// used.
 //
 // # How files are parsed
 //

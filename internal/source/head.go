@@ -6,9 +6,9 @@ import (
 	"github.com/weightmap/weightmap/internal/fault"
 )
 
-// head reads a mapped file through its descriptor while the file is parsed: it is the reader of the region until
-// Parsed. This avoids page faults and, on unmapping, TLB shootdowns, and the data is private memory that no other
-// process changes.
+// head reads a mapped file through its descriptor while the file is parsed: it is the reader of the
+// region until Parsed. This avoids page faults and, on unmapping, TLB shootdowns, and the data is
+// private memory that no other process changes.
 type head struct {
 	fd   descriptor // owned
 	part            // the window of the file
@@ -27,7 +27,9 @@ var heads = sync.Pool{New: func() any { b := make([]byte, headSize); return &b }
 // parse makes reads use the file that fd is open on, until Parsed.
 func (r *Region) parse(fd descriptor, base int64) {
 	h := &r.head
-	h.fd, h.part, h.size = fd, part{fd, base}, r.size
+	h.fd = fd
+	h.part = part{fd, base}
+	h.size = r.size
 	r.src = h
 }
 
@@ -52,8 +54,8 @@ func (r *Region) Share() {
 	}
 }
 
-// ReadSoon asks the system to read a valid range of the window into its cache, while the file is parsed. It
-// does not wait. It reports whether the beginning of the range was not in the cache.
+// ReadSoon asks the system to read a valid range of the window into its cache, while the file is
+// parsed. It does not wait. It reports whether the beginning of the range was not in the cache.
 func (r *Region) ReadSoon(off, n int64) bool {
 	h := &r.head
 	if !r.parsing() {
@@ -67,8 +69,8 @@ func (r *Region) ReadSoon(off, n int64) bool {
 	return true
 }
 
-// Parsed ends parsing: from here on reads use the mapping, not the file, and a reader is told. Until then only the
-// parser may use the region, unless Share was called. It may be called again.
+// Parsed ends parsing: from here on reads use the mapping, not the file, and a reader is told.
+// Until then only the parser may use the region, unless Share was called. It may be called again.
 func (r *Region) Parsed() {
 	if r.src != nil && r.reader != nil && r.reader.Parsed != nil {
 		r.reader.Parsed()

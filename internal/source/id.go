@@ -9,14 +9,15 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// fileID identifies a file, in any state, while it exists. A mapping keeps its number from being reused.
+// fileID identifies a file, in any state, while it exists. A mapping keeps its number from being
+// reused.
 type fileID struct{ dev, ino uint64 }
 
 // ErrReplaced means that a file is not the one that was seen before.
 var ErrReplaced = fmt.Errorf("%w: the file was replaced or changed since the model was opened", tensor.ErrCorrupt)
 
-// Stamp is what identifies a state of a file: device, inode, size, mtime and ctime, as far as the system has them. The
-// zero Stamp is that of no file.
+// Stamp is what identifies a state of a file: device, inode, size, mtime and ctime, as far as the
+// system has them. The zero Stamp is that of no file.
 type Stamp struct {
 	id           fileID
 	size         int64
@@ -37,7 +38,8 @@ func (s *Stamp) Same(now *Stamp) bool {
 	return s.sameFile(now) && s.sameContent(now) && s.ctime.Equal(now.ctime)
 }
 
-// SameContent is Same for a file that has stayed open. Its ctime may differ: it changes when the file is unlinked.
+// SameContent is Same for a file that has stayed open. Its ctime may differ: it changes when the
+// file is unlinked.
 func (s *Stamp) SameContent(now *Stamp) bool { return s.sameFile(now) && s.sameContent(now) }
 
 func (s *Stamp) sameContent(now *Stamp) bool { return s.size == now.size && s.mtime.Equal(now.mtime) }

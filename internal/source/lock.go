@@ -21,9 +21,9 @@ const lockStep = 64 << 20
 // lockPages is mlock; tests replace it.
 var lockPages = lockMemory
 
-// Lock reads the window into physical memory and keeps it there until Close. Call it after Parsed and before
-// the region is shared. It returns ErrNotMapped if there is no mapping, and ErrNoLock on systems that
-// cannot lock.
+// Lock reads the window into physical memory and keeps it there until Close. Call it after Parsed
+// and before the region is shared. It returns ErrNotMapped if there is no mapping, and ErrNoLock on
+// systems that cannot lock.
 func (r *Region) Lock(ctx context.Context) error {
 	if r.Locked() >= r.size {
 		return nil
@@ -43,8 +43,8 @@ func (r *Region) Lock(ctx context.Context) error {
 	return nil
 }
 
-// lock locks part, the pages of the mapping at lo. Systems return the same error for an exceeded limit and for
-// pages beyond the end of a file that was cut short.
+// lock locks part, the pages of the mapping at lo. Systems return the same error for an exceeded
+// limit and for pages beyond the end of a file that was cut short.
 func (r *Region) lock(part []byte, lo int) error {
 	err := lockPages(part)
 	switch {

@@ -20,12 +20,14 @@ import (
 // bytes cannot be mapped.
 var ErrNotRegular = fmt.Errorf("not a regular file%.0w", tensor.ErrUnsupported)
 
-// Open maps the regular file at path, for a zero Region. It rejects anything else, and never blocks, even
-// if another process replaces the file meanwhile: see openName. Errors wrap those of
-// package os. A file that is larger than the address space, or that the system cannot map for
-// lack of room, is read on demand. Do not use r after an error.
+// Open maps the regular file at path, for a zero Region. It rejects anything else, and never
+// blocks, even if another process replaces the file meanwhile: see openName. Errors wrap those of
+// package os. A file that is larger than the address space, or that the system cannot map for lack
+// of room, is read on demand. Do not use r after an error.
 func (r *Region) Open(path string, o Options) error {
-	r.path, r.name, r.debug = path, path, o.Debug || debugBuild
+	r.path = path
+	r.name = path
+	r.debug = o.Debug || debugBuild
 	return r.opened(r.openName(path, &o))
 }
 
@@ -75,7 +77,8 @@ func FromReaderAt(src io.ReaderAt, size int64) *Region {
 // FromReader returns a region of size bytes that are read from a program's reader on demand.
 func FromReader(src *Reader, size int64) *Region {
 	r := FromReaderAt(src.ReaderAt, size)
-	r.reader, r.path = src, src.Path
+	r.reader = src
+	r.path = src.Path
 	r.proven.Store(src.Proven)
 	return r
 }
@@ -172,7 +175,9 @@ func (r *Region) mapName(name string, off, size int64) error {
 		return nil
 	}
 	r.setHeap(mem[off : off+size : off+size])
-	r.ra, r.mem, r.skip = ra, mem, int(off)
+	r.ra = ra
+	r.mem = mem
+	r.skip = int(off)
 	return nil
 }
 
@@ -187,21 +192,24 @@ func (r *Region) mapPath(path string, off, size int64, isSame func() error) erro
 	}
 	if err != nil && r.ra != nil {
 		r.ra.Close()
-		r.ra, r.mem, r.skip = nil, nil, 0
+		r.ra = nil
+		r.mem = nil
+		r.skip = 0
 	}
 	return err
 }
 
 // readWindow reads the window of a file into memory, which it reserves for the life of the model.
 func (r *Region) readWindow(src io.ReaderAt, off, size int64, o *Options) error {
-	r.src, r.size = &part{src, off}, size
+	r.src = &part{src, off}
+	r.size = size
 	err := r.readWhole(o)
 	r.src = nil
 	return err
 }
 
-// readPrivate is readWindow for Options.Private. stamp returns the Stamp that the file has now: one that changed while it
-// was read is ErrChanged.
+// readPrivate is readWindow for Options.Private. stamp returns the Stamp that the file has now: one
+// that changed while it was read is ErrChanged.
 func (r *Region) readPrivate(src io.ReaderAt, off, size int64, o *Options, stamp func() (Stamp, error)) error {
 	err := r.readWindow(src, off, size, o)
 	if err != nil {
@@ -272,7 +280,9 @@ func noRoom(err error) bool {
 
 // readOnDemand makes the window a range of f, which the region owns from here on.
 func (r *Region) readOnDemand(f *os.File, off, size int64) {
-	r.file, r.size, r.src = f, size, &part{f, off}
+	r.file = f
+	r.size = size
+	r.src = &part{f, off}
 }
 
 // part is a file from an offset on.

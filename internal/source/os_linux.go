@@ -21,7 +21,8 @@ func willNeed(mem []byte, lo, hi int) error {
 	return syscall.Madvise(mem[lo:hi], syscall.MADV_WILLNEED)
 }
 
-// populate maps pages of a mapping, and reads those that are not in memory. Kernels before 5.14 cannot.
+// populate maps pages of a mapping, and reads those that are not in memory. Kernels before 5.14
+// cannot.
 func populate(mem []byte, lo, hi int) {
 	lo -= lo % os.Getpagesize()
 	_ = unix.Madvise(mem[lo:hi], unix.MADV_POPULATE_READ)
@@ -30,7 +31,8 @@ func populate(mem []byte, lo, hi int) {
 // readAhead asks the system to read a range of a file into its cache. It is a hint.
 func readAhead(fd int, off, n int64) { _ = unix.Fadvise(fd, off, n, unix.FADV_WILLNEED) }
 
-// isCached reads bytes at an offset of a file. It returns false only if that would have to wait for a disk.
+// isCached reads bytes at an offset of a file. It returns false only if that would have to wait for
+// a disk.
 func isCached(fd int, p [][]byte, off int64) bool {
 	if runtime.GOOS == "android" {
 		return true // Android before version 13 kills programs that make this call
@@ -45,7 +47,8 @@ func forget(mem []byte) error { return syscall.Madvise(mem, syscall.MADV_DONTNEE
 // resident counts the bytes between lo and hi of a mapping whose pages are in memory and
 // mapped in this process, or swapped.
 func resident(mem []byte, lo, hi int) (n int64) {
-	page, size := os.Getpagesize(), int64(hi-lo)
+	page := os.Getpagesize()
+	size := int64(hi - lo)
 	lo -= lo % page
 	f, err := os.Open("/proc/self/pagemap")
 	if err != nil {

@@ -95,8 +95,8 @@ func (r *Region) openFile(f *os.File, info fs.FileInfo, off, size int64, o *Opti
 	return r.mapDescriptor(descriptor(fd), info.Sys().(*syscall.Stat_t), off, size, o)
 }
 
-// mapDescriptor maps a window of the file that fd is open on. If it cannot be mapped, or must be private, the window is read into
-// memory or on demand. mapDescriptor takes ownership of fd.
+// mapDescriptor maps a window of the file that fd is open on. If it cannot be mapped, or must be
+// private, the window is read into memory or on demand. mapDescriptor takes ownership of fd.
 func (r *Region) mapDescriptor(fd descriptor, st *syscall.Stat_t, off, size int64, o *Options) error {
 	size, err := window(off, size, st.Size)
 	if err != nil {
@@ -191,9 +191,9 @@ func unnamed(err error) error {
 	return err
 }
 
-// Reopen opens the file of a mapping by its name, for bulk reads on demand: pread(2) causes no page faults and does
-// not make the process larger. It fails if the name now refers to another file. The mapping prevents the inode
-// number from being reused.
+// Reopen opens the file of a mapping by its name, for bulk reads on demand: pread(2) causes no page
+// faults and does not make the process larger. It fails if the name now refers to another file. The
+// mapping prevents the inode number from being reused.
 func (r *Region) Reopen() (pass.Reopened, error) {
 	if r.ra == nil {
 		return nil, errors.ErrUnsupported
@@ -203,12 +203,16 @@ func (r *Region) Reopen() (pass.Reopened, error) {
 		return nil, err
 	}
 	f := &reopened{fd: fd}
-	f.format, f.path, f.seal = r.format, r.path, r.seal
-	f.src, f.size = &part{fd, int64(r.skip)}, r.size
+	f.format = r.format
+	f.path = r.path
+	f.seal = r.seal
+	f.src = &part{fd, int64(r.skip)}
+	f.size = r.size
 	return f, nil
 }
 
-// reopened is a mapped file that is read. An os.File would cost three system calls more (Decode of 350 kB: 6 %).
+// reopened is a mapped file that is read. An os.File would cost three system calls more (Decode of
+// 350 kB: 6 %).
 type reopened struct {
 	Region
 	fd descriptor
@@ -239,8 +243,8 @@ func (r *Region) openAgain() (descriptor, error) {
 	return fd, err
 }
 
-// Changed returns the ctime of a file: the time of the last change of its content, link count, owner or
-// permissions. Programs can set info.ModTime(), but not the ctime.
+// Changed returns the ctime of a file: the time of the last change of its content, link count,
+// owner or permissions. Programs can set info.ModTime(), but not the ctime.
 func Changed(info fs.FileInfo) time.Time {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

@@ -43,7 +43,8 @@ func StampOf(info fs.FileInfo) Stamp {
 	return Stamp{size: info.Size(), mtime: info.ModTime(), info: info}
 }
 
-// openName maps the file at path. It checks the type before it opens the file, since opening a pipe would block.
+// openName maps the file at path. It checks the type before it opens the file, since opening a pipe
+// would block.
 func (r *Region) openName(path string, o *Options) error {
 	if _, err := regular(os.Stat(path)); err != nil {
 		return err
@@ -60,7 +61,8 @@ func (r *Region) openName(path string, o *Options) error {
 	return r.openFile(f, info, 0, toEnd, o)
 }
 
-// openFile is OpenFile. It maps f by its path if that is still the same file, or reads it if it must be private.
+// openFile is OpenFile. It maps f by its path if that is still the same file, or reads it if it
+// must be private.
 func (r *Region) openFile(f *os.File, info fs.FileInfo, off, size int64, o *Options) error {
 	size, err := window(off, size, info.Size())
 	if err != nil {

@@ -38,7 +38,8 @@ func (r *Region) Kind() pass.Kind {
 	return k
 }
 
-// used has a bit for each piece of PieceSize of a mapping: the program has used it in place, so that its pages are mapped.
+// used has a bit for each piece of PieceSize of a mapping: the program has used it in place, so
+// that its pages are mapped.
 type used []atomic.Uint32
 
 // has reports whether the program has used a piece.
@@ -58,7 +59,8 @@ func (r *Region) IsUsed(off, n int64) bool {
 	return true
 }
 
-// MarkMemory is MarkUsed for a part of the memory of the mapping. It is called for each slice that is returned.
+// MarkMemory is MarkUsed for a part of the memory of the mapping. It is called for each slice that
+// is returned.
 func (r *Region) MarkMemory(b []byte) {
 	off := uint64(memory.Address(b) - memory.Address(r.win))
 	bits := r.used.Load()
@@ -83,7 +85,8 @@ func (r *Region) MarkUsed(off, n int64) {
 		r.used.CompareAndSwap(nil, &fresh)
 		bits = r.used.Load()
 	}
-	first, last := off/PieceSize, (off+n-1)/PieceSize
+	first := off / PieceSize
+	last := (off + n - 1) / PieceSize
 	for i := first; i <= last; i++ {
 		(*bits)[i/32].Or(1 << (i % 32))
 	}
@@ -95,7 +98,8 @@ func (r *Region) markEvicted(off, n int64) {
 	if bits == nil {
 		return
 	}
-	from, to := (off+PieceSize-1)/PieceSize, (off+n)/PieceSize
+	from := (off + PieceSize - 1) / PieceSize
+	to := (off + n) / PieceSize
 	if off+n == r.size {
 		to = int64(countPieces(r.size))
 	}
@@ -112,9 +116,9 @@ func (r *Region) markEvicted(off, n int64) {
 // populateOver is the size below which Populate does nothing, since a page fault maps as much.
 const populateOver = 64 << 10
 
-// Populate maps a range of the window, and reads it if it is not in memory, with a system call: a page fault would
-// occupy a processor while the disk reads. It is a hint. Call it between Enter and Leave. It does nothing for
-// heap memory and readers, nor on systems other than Linux and Android.
+// Populate maps a range of the window, and reads it if it is not in memory, with a system call: a
+// page fault would occupy a processor while the disk reads. It is a hint. Call it between Enter and
+// Leave. It does nothing for heap memory and readers, nor on systems other than Linux and Android.
 func (r *Region) Populate(off, n int64) {
 	if r.ra != nil && n >= populateOver {
 		populate(r.mem, r.skip+int(off), r.skip+int(off+n))

@@ -25,10 +25,9 @@ func (r *Region) Bytes() []byte {
 	return r.win
 }
 
-// Slice returns n bytes at offset off of the window. In memory they alias the
-// window, with the restrictions of Bytes. From a reader and from a sealed region they are read into a new
-// buffer aligned to 64 bytes, which is allocated only if the reader has the
-// bytes.
+// Slice returns n bytes at offset off of the window. In memory they alias the window, with the
+// restrictions of Bytes. From a reader and from a sealed region they are read into a new buffer
+// aligned to 64 bytes, which is allocated only if the reader has the bytes.
 //
 // A range beyond the window fails with tensor.ErrTruncated, a negative one with
 // tensor.ErrCorrupt.
@@ -87,7 +86,8 @@ func (r *Region) ReadAtContext(ctx context.Context, p []byte, off int64) (int, e
 	defer r.Leave()
 	var eof error
 	if rest := max(0, r.size-off); int64(len(p)) > rest {
-		p, eof = p[:rest], io.EOF
+		p = p[:rest]
+		eof = io.EOF
 	}
 	if len(p) == 0 {
 		return 0, eof
@@ -107,8 +107,8 @@ func (r *Region) read(ctx context.Context, p []byte, off int64) (n int, err erro
 	return r.fetch(ctx, p, off)
 }
 
-// fetch reads a range of the window that nothing was compared with yet. It checks the result of a reader: n is at most
-// len(p), and p is full unless there is an error.
+// fetch reads a range of the window that nothing was compared with yet. It checks the result of a
+// reader: n is at most len(p), and p is full unless there is an error.
 func (r *Region) fetch(ctx context.Context, p []byte, off int64) (n int, err error) {
 	switch {
 	case r.src == nil:

@@ -5,7 +5,8 @@ import (
 	"io"
 )
 
-// Reader is the reader of a program, with what it can do beside ReadAt. Package format finds that out: see its reader.go.
+// Reader is the reader of a program, with what it can do beside ReadAt. Package format finds that
+// out: see its reader.go.
 type Reader struct {
 	io.ReaderAt
 	Path     string // for errors

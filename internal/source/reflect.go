@@ -6,8 +6,9 @@ import (
 	"golang.org/x/exp/mmap"
 )
 
-// mapping returns the bytes that m maps: the mapping itself, not a copy. mmap.ReaderAt has no method for them, and its ReadAt would
-// copy every tensor; reading its field needs neither unsafe nor an allocation.
+// mapping returns the bytes that m maps: the mapping itself, not a copy. mmap.ReaderAt has no
+// method for them, and its ReadAt would copy every tensor; reading its field needs neither unsafe
+// nor an allocation.
 //
 // It reports false on systems where mmap.ReaderAt holds a file instead of bytes;
 // callers then read into memory of their own. TestMappingIsTheFile fails loudly

@@ -26,11 +26,13 @@ type Options struct {
 	// Parse makes ReadAt and Copy read from the open file instead of the mapping until
 	// Parsed is called.
 	Parse bool
-	// Private makes the bytes of files and readers private memory, which no other process can change: they are read whole.
+	// Private makes the bytes of files and readers private memory, which no other process can
+	// change: they are read whole.
 	Private bool
 	// Context cancels reading whole files. Nil means context.Background.
 	Context context.Context
-	// Memory, if not nil, limits the memory of a model. It is reserved before a file is read into it.
+	// Memory, if not nil, limits the memory of a model. It is reserved before a file is read into
+	// it.
 	Memory Memory
 }
 
@@ -123,9 +125,10 @@ func (r *Region) FaultOffset(addr uintptr) int64 {
 // ErrCut is the error for a fault in a mapping.
 var ErrCut = fmt.Errorf("%w: the file was cut short while it was in use", tensor.ErrTruncated)
 
-// Advise applies an Advice to n bytes of the window at off. Resident returns how many of them are in physical memory
-// and mapped in the process, or -1 if unknown; pages that are only in the system's cache do not count. Evict
-// skips locked pages and those that also hold other bytes. Other systems than Linux and Android support only Lock.
+// Advise applies an Advice to n bytes of the window at off. Resident returns how many of them are
+// in physical memory and mapped in the process, or -1 if unknown; pages that are only in the
+// system's cache do not count. Evict skips locked pages and those that also hold other bytes. Other
+// systems than Linux and Android support only Lock.
 func (r *Region) Advise(a memory.Advice, off, n int64) (int64, error) {
 	if err := r.Check(off, n); err != nil {
 		return 0, err
@@ -143,7 +146,9 @@ func (r *Region) Advise(a memory.Advice, off, n int64) (int64, error) {
 		}
 		return n, nil
 	}
-	lo, hi, page := r.skip+int(off), r.skip+int(off+n), os.Getpagesize()
+	lo := r.skip + int(off)
+	hi := r.skip + int(off+n)
+	page := os.Getpagesize()
 	var err error
 	switch {
 	case n == 0:
@@ -152,7 +157,8 @@ func (r *Region) Advise(a memory.Advice, off, n int64) (int64, error) {
 	case a == memory.Resident:
 		return resident(r.mem, lo, hi), nil
 	case a == memory.Lock:
-		lo, hi = lo/page*page, min((hi+page-1)/page*page, len(r.mem))
+		lo = lo / page * page
+		hi = min((hi+page-1)/page*page, len(r.mem))
 		err = r.lock(r.mem[lo:hi], lo)
 	default:
 		lo = (lo + page - 1) / page * page

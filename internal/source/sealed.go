@@ -36,7 +36,8 @@ func (s *Sealer) Forget() {
 	}
 }
 
-// keptPieces is how many pieces stay in memory, so that small reads next to each other read a piece once.
+// keptPieces is how many pieces stay in memory, so that small reads next to each other read a piece
+// once.
 const keptPieces = 8
 
 // keptPiece is a piece that was read and compared.
@@ -68,12 +69,14 @@ type seal struct {
 	inWork map[int]chan struct{} // ranges that are being checked
 }
 
-// Seal makes r compare what it reads. Without ends, a piece counts as it is read first: the caller reads all of them
-// and authenticates what it has read. Otherwise r consists of ranges with these ends, and check is called
-// with the bytes of a range before any of them is used. Call Seal before r is shared.
+// Seal makes r compare what it reads. Without ends, a piece counts as it is read first: the caller
+// reads all of them and authenticates what it has read. Otherwise r consists of ranges with these
+// ends, and check is called with the bytes of a range before any of them is used. Call Seal before
+// r is shared.
 func (s *Sealer) Seal(r *Region, ends []int64, check func(i int, b []byte) error) error {
 	c := &seal{by: s, size: r.size, ends: ends, check: check, inWork: make(map[int]chan struct{})}
-	pieces, from := 0, int64(0)
+	pieces := 0
+	from := int64(0)
 	for _, end := range ends {
 		c.first = append(c.first, pieces)
 		pieces += countPieces(end - from)
@@ -93,8 +96,9 @@ func (s *Sealer) Seal(r *Region, ends []int64, check func(i int, b []byte) error
 	return nil
 }
 
-// SealAs makes r compare what it reads with what was read of other, a sealed region of the same file. It reports whether
-// the files have the same size. Call it before r is shared. The file of other may be closed.
+// SealAs makes r compare what it reads with what was read of other, a sealed region of the same
+// file. It reports whether the files have the same size. Call it before r is shared. The file of
+// other may be closed.
 func (r *Region) SealAs(other *Region) bool {
 	if r.size != other.size {
 		return false
@@ -106,11 +110,13 @@ func (r *Region) SealAs(other *Region) bool {
 // countPieces returns the number of pieces of a range of n bytes.
 func countPieces(n int64) int { return int((n + PieceSize - 1) / PieceSize) }
 
-// Sealed reports whether r compares what it reads. Bytes of its memory may then be used only after Show.
+// Sealed reports whether r compares what it reads. Bytes of its memory may then be used only after
+// Show.
 func (r *Region) Sealed() bool { return r.seal != nil }
 
-// Show compares a valid range of the memory of a sealed region, before a slice of it is used in place. It compares each piece
-// once: what another process changes later is not noticed. Call it between Enter and Leave.
+// Show compares a valid range of the memory of a sealed region, before a slice of it is used in
+// place. It compares each piece once: what another process changes later is not noticed. Call it
+// between Enter and Leave.
 func (r *Region) Show(off, n int64) error {
 	if r.seal == nil || n == 0 {
 		return nil
@@ -127,10 +133,14 @@ type unit struct {
 
 // unitAt returns the unit with the byte at off.
 func (c *seal) unitAt(off int64) unit {
-	k, lo, hi, piece := -1, int64(0), c.size, 0
+	k := -1
+	lo := int64(0)
+	hi := c.size
+	piece := 0
 	if c.ends != nil {
 		k, _ = slices.BinarySearch(c.ends, off+1)
-		hi, piece = c.ends[k], c.first[k]
+		hi = c.ends[k]
+		piece = c.first[k]
 		if k > 0 {
 			lo = c.ends[k-1]
 		}
@@ -161,10 +171,12 @@ func (c *seal) compare(u unit, b []byte) error {
 	return nil
 }
 
-// read is Region.read for a sealed region. It returns the number of bytes that it has compared, and leaves no others in p.
+// read is Region.read for a sealed region. It returns the number of bytes that it has compared, and
+// leaves no others in p.
 func (c *seal) read(ctx context.Context, r *Region, p []byte, off int64) (n int, err error) {
 	for n < len(p) {
-		rest, at := p[n:], off+int64(n)
+		rest := p[n:]
+		at := off + int64(n)
 		u := c.unitAt(at)
 		var k int
 		if u.lo == at && u.hi-u.lo <= int64(len(rest)) {
@@ -181,7 +193,8 @@ func (c *seal) read(ctx context.Context, r *Region, p []byte, off int64) (n int,
 	return n, nil
 }
 
-// readUnits reads u and the units after it that fit into p, with one call of a reader, and returns their size.
+// readUnits reads u and the units after it that fit into p, with one call of a reader, and returns
+// their size.
 func (c *seal) readUnits(ctx context.Context, r *Region, p []byte, u unit) (int, error) {
 	end := u.hi
 	for r.src != nil && end < u.lo+int64(len(p)) {
@@ -243,11 +256,13 @@ func (s *Sealer) keep(k *keptPiece, of *seal, piece int, buf *[]byte) {
 	if k.buf != nil {
 		pieceBuffers.Put(k.buf)
 	}
-	k.of, k.piece, k.buf = of, piece, buf
+	k.of = of
+	k.piece = piece
+	k.buf = buf
 }
 
-// readRange is readPart for a signed range that was not checked yet. One goroutine reads the range; others that need it wait,
-// and get 0 bytes: they read a piece then.
+// readRange is readPart for a signed range that was not checked yet. One goroutine reads the range;
+// others that need it wait, and get 0 bytes: they read a piece then.
 func (c *seal) readRange(ctx context.Context, r *Region, p []byte, u unit, off int64) (int, error) {
 	c.mu.Lock()
 	if c.sums[u.piece].Load() != 0 { // another goroutine has checked it since u was made
@@ -296,7 +311,8 @@ func (c *seal) show(r *Region, off, end int64) error {
 			}
 			continue
 		}
-		word, bit := &c.shown[u.piece/32], uint32(1)<<(u.piece%32)
+		word := &c.shown[u.piece/32]
+		bit := uint32(1) << (u.piece % 32)
 		at = u.hi
 		if word.Load()&bit != 0 {
 			continue
@@ -309,8 +325,8 @@ func (c *seal) show(r *Region, off, end int64) error {
 	return nil
 }
 
-// compareInPlace compares a piece as it is in memory. It hashes a copy, since assembly with a stack frame cannot be unwound
-// after a fault.
+// compareInPlace compares a piece as it is in memory. It hashes a copy, since assembly with a stack
+// frame cannot be unwound after a fault.
 func (c *seal) compareInPlace(r *Region, u unit) error {
 	buf := pieceBuffers.Get().(*[]byte)
 	defer pieceBuffers.Put(buf)

@@ -9,10 +9,11 @@ import (
 // axis is a dimension with the distances between neighbors in bytes.
 type axis struct{ n, from, to int }
 
-// Gather copies the elements of b to out in row-major order. strides, in elements of size bytes, say
-// where they are in b. No dim may be 0.
+// Gather copies the elements of b to out in row-major order. strides, in elements of size bytes,
+// say where they are in b. No dim may be 0.
 func Gather(out, b []byte, shape, strides []int64, size int) {
-	axes, to := make([]axis, len(shape)), size
+	axes := make([]axis, len(shape))
+	to := size
 	for i := len(shape) - 1; i >= 0; i-- {
 		axes[i] = axis{int(shape[i]), size * int(strides[i]), to}
 		to *= int(shape[i])

@@ -32,7 +32,8 @@ type Input struct {
 	name       string
 	one        [1]byte
 
-	// Moved, unless it is nil, is called with the number of bytes that were consumed, and the name of the tensor.
+	// Moved, unless it is nil, is called with the number of bytes that were consumed, and the name
+	// of the tensor.
 	Moved func(n int64, name string)
 	// Hash, unless it is nil, gets all data.
 	Hash *xxhash.Digest
@@ -47,7 +48,12 @@ func NewInput(ctx context.Context, r io.Reader, size int64) *Input {
 
 // Reset makes in the data of another tensor, which is not hashed.
 func (in *Input) Reset(ctx context.Context, r io.Reader, name string, size int64) {
-	in.ctx, in.r, in.name, in.size, in.left, in.inMemory = ctx, r, name, size, size, nil
+	in.ctx = ctx
+	in.r = r
+	in.name = name
+	in.size = size
+	in.left = size
+	in.inMemory = nil
 	in.Hash = nil
 	switch r.(type) {
 	case *bytes.Reader, *bytes.Buffer:

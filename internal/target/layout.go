@@ -32,7 +32,8 @@ func Located(t driver.Target, l *driver.Layout) *Encoder {
 	return e
 }
 
-// NewEncoder returns the Encoder of a layout. It checks the places of the tensors, since drivers may be wrong.
+// NewEncoder returns the Encoder of a layout. It checks the places of the tensors, since drivers
+// may be wrong.
 func NewEncoder(t driver.Target, p *schema.Schema, l *driver.Layout) (*Encoder, error) {
 	e := Located(t, l)
 	e.order = make([]int, len(p.Tensors))
@@ -51,7 +52,8 @@ func NewEncoder(t driver.Target, p *schema.Schema, l *driver.Layout) (*Encoder, 
 	slices.SortStableFunc(e.order, byPlace)
 	end := int64(0)
 	for _, i := range e.order {
-		off, size := l.Offsets[i], p.Tensors[i].Size
+		off := l.Offsets[i]
+		size := p.Tensors[i].Size
 		if off < end || size > l.Size-off {
 			return nil, fmt.Errorf("%w: the layout has %d bytes at %d, behind %d, of a file of %d", tensor.ErrSchema, size, off, end, l.Size)
 		}

@@ -1,5 +1,5 @@
-// Package target has what writers of models share: the data of a tensor that is written, targets in memory and over an
-// io.Writer, and the encoder of a layout.
+// Package target has what writers of models share: the data of a tensor that is written, targets in
+// memory and over an io.Writer, and the encoder of a layout.
 package target
 
 import (

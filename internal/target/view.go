@@ -11,8 +11,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// ReadView calls f with a reader of the bytes of v. Bytes of a file are read from it, unless the program has used them in
-// place: a write from a mapping would map the pages first.
+// ReadView calls f with a reader of the bytes of v. Bytes of a file are read from it, unless the
+// program has used them in place: a write from a mapping would map the pages first.
 func ReadView(v tensor.View, f func(r io.Reader) error) error {
 	ref := (*memory.Ref[tensor.Info])(&v)
 	inPlace := func() error {
@@ -39,8 +39,8 @@ func ReadView(v tensor.View, f func(r io.Reader) error) error {
 // fetch is the number of bytes that EachPiece reads from a reader at a time.
 const fetch = 1 << 20
 
-// EachPiece calls f with consecutive pieces of the bytes of v, in memory that does not fault. Of a tensor that has to be
-// decoded, all bytes are in memory meanwhile.
+// EachPiece calls f with consecutive pieces of the bytes of v, in memory that does not fault. Of a
+// tensor that has to be decoded, all bytes are in memory meanwhile.
 func EachPiece(ctx context.Context, v tensor.View, f func(b []byte) error) error {
 	ref := (*memory.Ref[tensor.Info])(&v)
 	info := ref.Info()

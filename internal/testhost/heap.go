@@ -6,14 +6,15 @@ import (
 	"sync/atomic"
 )
 
-// Heap tells the most memory that was live at a time: unlike resident memory it depends neither on the pages of the
-// system nor on when the runtime collects garbage.
+// Heap tells the most memory that was live at a time: unlike resident memory it depends neither on
+// the pages of the system nor on when the runtime collects garbage.
 type Heap struct {
 	before  int64
 	highest atomic.Int64
 }
 
-// HeapPercent is the GC percentage for exact figures: the heap grows by this share from one collection to the next.
+// HeapPercent is the GC percentage for exact figures: the heap grows by this share from one
+// collection to the next.
 const HeapPercent = 25
 
 // WatchHeap returns a Heap whose figures are more than what is live now.
@@ -35,15 +36,16 @@ func (h *Heap) Peak() int64 {
 // Reset forgets the peak.
 func (h *Heap) Reset() { h.highest.Store(0) }
 
-// MostFound returns the limit for Peak if most bytes may be live: what a program allocates while garbage is collected
-// counts as live.
+// MostFound returns the limit for Peak if most bytes may be live: what a program allocates while
+// garbage is collected counts as live.
 func MostFound(most int64) int64 { return most + most/3 + 4<<20 }
 
-// MostResident returns the limit for resident memory if most bytes may be live. It is wide: garbage, the size of pages
-// and how exactly the system counts them differ from machine to machine.
+// MostResident returns the limit for resident memory if most bytes may be live. It is wide:
+// garbage, the size of pages and how exactly the system counts them differ from machine to machine.
 func MostResident(most int64) int64 { return 2*most + 32<<20 }
 
-// sentinel is unreachable from the beginning, so that its finalizer runs after the next garbage collection.
+// sentinel is unreachable from the beginning, so that its finalizer runs after the next garbage
+// collection.
 type sentinel struct{ of *Heap }
 
 func (h *Heap) watch() {

@@ -2,6 +2,6 @@
 
 package testhost
 
-// Race reports whether the race detector is enabled: it uses memory and address space, and sync.Pool
-// drops objects.
+// Race reports whether the race detector is enabled: it uses memory and address space, and
+// sync.Pool drops objects.
 const Race = true

@@ -1,4 +1,5 @@
-// Package testhost skips tests that the current system cannot run, and returns facts about the system.
+// Package testhost skips tests that the current system cannot run, and returns facts about the
+// system.
 package testhost
 
 import (
@@ -45,8 +46,8 @@ func Maps() bool {
 	return slices.Contains([]string{"linux", "android", "darwin", "ios", "windows"}, runtime.GOOS)
 }
 
-// CountsAllocs reports whether allocations of an opening can be counted: the race detector, and reading or mapping on
-// some systems, add their own.
+// CountsAllocs reports whether allocations of an opening can be counted: the race detector, and
+// reading or mapping on some systems, add their own.
 func CountsAllocs() bool { return !Race && Maps() && runtime.GOOS != "windows" }
 
 // NeedMaps skips a test that changes a mapped file, or expects no note that the file was read into
@@ -90,7 +91,8 @@ func OpenFiles() (all []string) {
 	return all
 }
 
-// Resolved returns a path as the system shows it in /proc: the temporary directory may be behind a link.
+// Resolved returns a path as the system shows it in /proc: the temporary directory may be behind a
+// link.
 func Resolved(path string) string {
 	dir, err := filepath.EvalSymlinks(filepath.Dir(path))
 	if err != nil {
@@ -109,8 +111,8 @@ func TempDir(t testing.TB) string {
 	return dir
 }
 
-// OpenFilesOf counts the open files whose paths begin with path. It skips the test if the system does
-// not tell.
+// OpenFilesOf counts the open files whose paths begin with path. It skips the test if the system
+// does not tell.
 func OpenFilesOf(t testing.TB, path string) (n int) {
 	t.Helper()
 	all := OpenFiles()
@@ -136,7 +138,8 @@ func roundsTimes() bool {
 	return emulated && runtime.GOARCH == "s390x"
 }
 
-// RoundTimes sets the times of files that a test wrote to the current second if the emulator requires whole ones.
+// RoundTimes sets the times of files that a test wrote to the current second if the emulator
+// requires whole ones.
 func RoundTimes(t testing.TB, dir string) {
 	t.Helper()
 	if !roundsTimes() {
@@ -165,7 +168,8 @@ func NeedChildren(t testing.TB) {
 	skip(t, emulated, "the emulator does not start programs of the emulated system")
 }
 
-// Nightly reports whether tests that try very many inputs try all of them, which takes minutes on a busy machine.
+// Nightly reports whether tests that try very many inputs try all of them, which takes minutes on a
+// busy machine.
 func Nightly() bool { return os.Getenv("WEIGHTMAP_NIGHTLY") != "" }
 
 // NeedNightly skips a test that takes minutes on a busy machine, and says what takes them.
@@ -174,8 +178,8 @@ func NeedNightly(t testing.TB, takes string) {
 	skip(t, !Nightly(), takes+": set WEIGHTMAP_NIGHTLY=1, as .ci/nightly does")
 }
 
-// Python runs the script in a file with a Python that has the module, and returns its output. Without
-// one it skips the test.
+// Python runs the script in a file with a Python that has the module, and returns its output.
+// Without one it skips the test.
 func Python(t testing.TB, module, script string, args ...string) string {
 	t.Helper()
 	// /usr/bin/python3, for which Debian packages are installed, need not be the first in PATH.
@@ -196,7 +200,8 @@ func Python(t testing.TB, module, script string, args ...string) string {
 	return ""
 }
 
-// FastDir returns a directory, in memory where the system has such: on disks thousands of syncs take their time.
+// FastDir returns a directory, in memory where the system has such: on disks thousands of syncs
+// take their time.
 func FastDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "weightmap-test-")

@@ -1,7 +1,9 @@
-// Package textmeta stores metadata of any type in formats whose metadata are strings, and reads them back.
+// Package textmeta stores metadata of any type in formats whose metadata are strings, and reads
+// them back.
 //
-// A value that is no string becomes its JSON text under its own key. One more entry, weightmap.types, names these keys
-// and their types, so that a format with these types gets the values back.
+// A value that is no string becomes its JSON text under its own key. One more entry,
+// weightmap.types, names these keys and their types, so that a format with these types gets the
+// values back.
 package textmeta
 
 import (
@@ -14,8 +16,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Key is the key of the entry that says which values were no strings: a JSON object of keys and the names of types,
-// such as {"epoch":"int64"}.
+// Key is the key of the entry that says which values were no strings: a JSON object of keys and the
+// names of types, such as {"epoch":"int64"}.
 const Key = "weightmap.types"
 
 // The names of types.
@@ -63,8 +65,8 @@ func Check(m schema.Metadata, e schema.Entry) error {
 	return nil
 }
 
-// Encode returns the entries with strings for values, and Key at the end if not all of them were strings. Check
-// has accepted them.
+// Encode returns the entries with strings for values, and Key at the end if not all of them were
+// strings. Check has accepted them.
 func Encode(m schema.Metadata) schema.Metadata {
 	out := make(schema.Metadata, 0, len(m)+1)
 	var types schema.Metadata

@@ -8,7 +8,8 @@ const (
 
 // Adler32 adds the bytes of p to sum, an Adler-32 checksum, and returns the result.
 func Adler32(sum uint32, p []byte) uint32 {
-	a, b := uint64(sum&0xffff), uint64(sum>>16)
+	a := uint64(sum & 0xffff)
+	b := uint64(sum >> 16)
 	for len(p) > 0 {
 		q := p[:min(len(p), block)]
 		p = p[len(q):]

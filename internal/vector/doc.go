@@ -40,7 +40,8 @@ func unaligned(dst []float32) int {
 // plain for each of those before and after. If have is false it calls plain for all. With stream
 // the steps begin at a cache line.
 func split(dst []float32, have, stream bool, vector func(from, to int), plain func(i int)) {
-	first, end := 0, 0
+	first := 0
+	end := 0
 	if have {
 		if stream {
 			first = unaligned(dst)

@@ -16,7 +16,8 @@ const (
 // Magnitudes of 65520 and more become Inf. A NaN keeps its sign and the upper ten bits of
 // its payload; if those are all zero it becomes a quiet NaN.
 func ToHalf(b uint32) uint16 {
-	sign, n := b>>16&0x8000, b&^sign32
+	sign := b >> 16 & 0x8000
+	n := b &^ sign32
 	switch {
 	case n >= halfMax:
 		return uint16(sign | halfTop(n))
@@ -27,8 +28,8 @@ func ToHalf(b uint32) uint16 {
 		f := math.Float32frombits(n) + math.Float32frombits(half)
 		return uint16(sign | (math.Float32bits(f) - half))
 	}
-	// Add just under half a unit plus the bit that decides ties. A carry into the exponent gives the
-	// right result, even Inf.
+	// Add just under half a unit plus the bit that decides ties. A carry into the exponent gives
+	// the right result, even Inf.
 	return uint16(sign | (n+0xfff+n>>13&1-halfAdj)>>13)
 }
 
@@ -73,8 +74,8 @@ func EncodeBFloat16(dst []byte, src []float32) {
 		func(i int) { binary.LittleEndian.PutUint16(dst[2*i:], ToBrain(math.Float32bits(src[i]))) })
 }
 
-// TowardOdd rounds f to odd: an inexact result has its last bit set. Since it is then no tie, rounding it
-// to 16 bits gives the same number as rounding f.
+// TowardOdd rounds f to odd: an inexact result has its last bit set. Since it is then no tie,
+// rounding it to 16 bits gives the same number as rounding f.
 func TowardOdd(f float64) float32 {
 	if f != f { // converting would make a signaling NaN quiet
 		b := math.Float64bits(f)

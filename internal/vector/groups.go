@@ -51,7 +51,9 @@ func (g *Groups) Decode(dst []float32, src []byte) {
 	room := groupRooms.Get().(*groupRoom)
 	for len(dst) > 0 {
 		n := min(len(dst)/groupElems, unpacked)
-		out, in, scales := dst[:n*groupElems], src[:n*g.Size], room.scales[:n]
+		out := dst[:n*groupElems]
+		in := src[:n*g.Size]
+		scales := room.scales[:n]
 		for i := range scales {
 			scales[i] = Scales{}
 			g.Unpack(&scales[i], in[i*g.Size:][:g.Size])
@@ -61,7 +63,8 @@ func (g *Groups) Decode(dst []float32, src []byte) {
 		} else {
 			g.plain(out, in, scales)
 		}
-		dst, src = dst[len(out):], src[len(in):]
+		dst = dst[len(out):]
+		src = src[len(in):]
 	}
 	groupRooms.Put(room)
 }
@@ -71,10 +74,15 @@ func (g *Groups) Decode(dst []float32, src []byte) {
 // product's.
 func (g *Groups) plain(dst []float32, src []byte, scales []Scales) {
 	const each = 0x0101010101010101
-	low, high, up := uint64(g.LowMask)*each, uint64(g.HighMask)*each, g.HighUp&7
+	low := uint64(g.LowMask) * each
+	high := uint64(g.HighMask) * each
+	up := g.HighUp & 7
 	numbers := (*[64]float32)(smallNumbers[32-g.Base:])
 	for i := range 16 * len(scales) { // halves of rows
-		b, s, r, group := src[i/16*g.Size:], &scales[i/16], &g.Rows[i%16/2], i%16*g.Halves/2
+		b := src[i/16*g.Size:]
+		s := &scales[i/16]
+		r := &g.Rows[i%16/2]
+		group := i % 16 * g.Halves / 2
 		shift := group % 8 * 8
 		scale := s.D * float32(int8(s.Scale[group/8]>>shift))
 		minimum := float32(s.Min * float32(int8(s.Low[group/8]>>shift)))

@@ -17,7 +17,8 @@ const (
 // HalfBits converts the bits of a float16 to those of a float32. The result is exact:
 // subnormals become normal, and a NaN, signaling or quiet, keeps its sign and payload.
 func HalfBits(h uint16) uint32 {
-	sign, b := uint32(h)&0x8000<<16, uint32(h)&0x7fff<<13
+	sign := uint32(h) & 0x8000 << 16
+	b := uint32(h) & 0x7fff << 13
 	switch h & 0x7c00 {
 	case 0:
 		// Add an implicit one to the fraction and subtract it as a float: the
@@ -68,8 +69,8 @@ type Number interface {
 	float64 | float32 | int64 | int32 | int16 | int8 | uint64 | uint32 | uint16 | uint8
 }
 
-// Numbers converts len(dst) little-endian numbers of type T, which need not be aligned. The output never
-// bypasses the caches.
+// Numbers converts len(dst) little-endian numbers of type T, which need not be aligned. The output
+// never bypasses the caches.
 func Numbers[T Number, F float32 | float64](dst []F, src []byte, _ bool) {
 	var piece [128]T
 	size := len(memory.BytesOf(piece[:1]))
@@ -79,7 +80,8 @@ func Numbers[T Number, F float32 | float64](dst []F, src []byte, _ bool) {
 		for i, x := range piece[:n] {
 			dst[i] = F(x)
 		}
-		dst, src = dst[n:], src[n*size:]
+		dst = dst[n:]
+		src = src[n*size:]
 	}
 }
 
@@ -94,7 +96,8 @@ func Copy[T any](dst []T, src []byte, word int) {
 
 // Swap reverses the bytes of each word of 2, 4 or 8 bytes in place. Words of one byte stay.
 func Swap(b []byte, word int) {
-	le, be := binary.LittleEndian, binary.BigEndian
+	le := binary.LittleEndian
+	be := binary.BigEndian
 	for i := 0; i+word <= len(b); i += word {
 		switch word {
 		case 2:
@@ -112,9 +115,14 @@ func Swap(b []byte, word int) {
 func Lookup(dst []float32, src []byte, values *[256]float32) {
 	// One at a time can take 1.5 times as long, depending on alignment.
 	for len(dst) >= 4 && len(src) >= 4 {
-		d, x := (*[4]float32)(dst), (*[4]byte)(src)
-		d[0], d[1], d[2], d[3] = values[x[0]], values[x[1]], values[x[2]], values[x[3]]
-		dst, src = dst[4:], src[4:]
+		d := (*[4]float32)(dst)
+		x := (*[4]byte)(src)
+		d[0] = values[x[0]]
+		d[1] = values[x[1]]
+		d[2] = values[x[2]]
+		d[3] = values[x[3]]
+		dst = dst[4:]
+		src = src[4:]
 	}
 	for i := range dst {
 		dst[i] = values[src[i]]

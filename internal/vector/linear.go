@@ -8,7 +8,8 @@ import (
 // Kind is a type of integers.
 type Kind struct {
 	size int // in bytes, 1 or 2
-	// sign is the mask of the sign bit, 0 if unsigned: the value of the bits b is (b ^ sign) - sign.
+	// sign is the mask of the sign bit, 0 if unsigned: the value of the bits b is (b ^ sign) -
+	// sign.
 	sign int32
 }
 
@@ -20,9 +21,9 @@ var (
 	Int16  = Kind{2, 0x8000}
 )
 
-// exactZero limits the zero points of the vector loops. An element minus the zero point must be exact
-// as a float32. Its product with a scale is then exact as a float64, so rounding that product, as
-// linear does, equals a multiplication in float32.
+// exactZero limits the zero points of the vector loops. An element minus the zero point must be
+// exact as a float32. Its product with a scale is then exact as a float64, so rounding that
+// product, as linear does, equals a multiplication in float32.
 const exactZero = 1 << 23
 
 // exact reports whether the vector loops support a zero point.
@@ -51,9 +52,9 @@ func Linear(dst []float32, src []byte, k Kind, scale float32, zero int32, stream
 		func(i int) { dst[i] = k.linear(src[k.size*i:], scale, zero) })
 }
 
-// Rows is Linear for rows of len(scales) integers of 8 bits, each with the scale and the zero
-// point of its column; a single zero point applies to all columns, and missing ones are 0. There must be at
-// least one scale. The first element is in column at; the last row may be incomplete.
+// Rows is Linear for rows of len(scales) integers of 8 bits, each with the scale and the zero point
+// of its column; a single zero point applies to all columns, and missing ones are 0. There must be
+// at least one scale. The first element is in column at; the last row may be incomplete.
 func Rows(dst []float32, src []byte, k Kind, scales []float32, zeros []int32, at int, stream bool) {
 	// In shorter rows the fence after each costs more than it saves.
 	stream = stream && len(scales) >= 2048
@@ -64,15 +65,21 @@ func Rows(dst []float32, src []byte, k Kind, scales []float32, zeros []int32, at
 		for i := range same {
 			copy(same[i:], zeros)
 		}
-		step, zeros = 0, same[:]
+		step = 0
+		zeros = same[:]
 	}
 	for len(dst) > 0 {
 		n := min(len(scales)-at, len(dst))
-		row, bytes, scales, zeros := dst[:n], src[:n], scales[at:at+n], zeros[at*step:]
+		row := dst[:n]
+		bytes := src[:n]
+		scales := scales[at : at+n]
+		zeros := zeros[at*step:]
 		split(row, have, stream,
 			func(i, j int) { rowBlock(row[i:j], bytes[i:j], k.sign, scales[i:j], zeros[i*step:], step, stream) },
 			func(i int) { row[i] = k.linear(bytes[i:], scales[i], zeros[i*step]) })
-		dst, src, at = dst[n:], src[n:], 0
+		dst = dst[n:]
+		src = src[n:]
+		at = 0
 	}
 }
 
@@ -103,7 +110,8 @@ func Range(src []float32, lo, hi float32) (newLo, newHi float32, finite bool) {
 		func(i, j int) {
 			low, high, nan := rangeBlock(src[i:j])
 			// Adding 0 removes negative zeros.
-			lo, hi = min(lo, low+0), max(hi, high+0)
+			lo = min(lo, low+0)
+			hi = max(hi, high+0)
 			finite = finite && !nan && !math.IsInf(float64(lo), 0) && !math.IsInf(float64(hi), 0)
 		},
 		func(i int) { finite = extend(&lo, &hi, src[i]) && finite })

@@ -17,9 +17,9 @@ type Nibbles struct {
 // Batch is the maximum number of blocks in one call of Decode or Scaled: 2 microseconds of work.
 const Batch = 256
 
-// Decode fills dst with the elements of a block of src for each scale and minimum. If a minimum is a NaN,
-// all elements of its block are that NaN; a negative zero changes no number. Products must be exact, as
-// those of float16 scales and powers of two are.
+// Decode fills dst with the elements of a block of src for each scale and minimum. If a minimum is
+// a NaN, all elements of its block are that NaN; a negative zero changes no number. Products must
+// be exact, as those of float16 scales and powers of two are.
 func (n *Nibbles) Decode(dst []float32, src []byte, scales, mins []float32) {
 	if haveIntegers {
 		nibbleBlocks(dst, src, scales, mins, n)
@@ -31,14 +31,16 @@ func (n *Nibbles) Decode(dst []float32, src []byte, scales, mins []float32) {
 func (n *Nibbles) plain(dst []float32, src []byte, scales, mins []float32) {
 	var values [32]float32 // with fifth bits in the upper half
 	for i, v := range n.Values {
-		values[i], values[i+16] = float32(v), float32(v+n.High)
+		values[i] = float32(v)
+		values[i+16] = float32(v + n.High)
 	}
 	for i, d := range scales {
 		m := mins[i]
 		if m != m {
 			d = 0 // otherwise the payload would depend on the processor
 		}
-		b, out := src[i*n.Stride:], (*[32]float32)(dst[32*i:])
+		b := src[i*n.Stride:]
+		out := (*[32]float32)(dst[32*i:])
 		fifth := uint32(0)
 		if n.High != 0 {
 			fifth = binary.LittleEndian.Uint32(b[n.Fifth:])

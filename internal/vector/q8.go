@@ -34,7 +34,8 @@ func EncodeQ8(dst []byte, src []float32) (blocks int) {
 
 // q8Plain encodes one block. It returns false if the scale is not finite.
 func q8Plain(dst []byte, src []float32) bool {
-	numbers, ints := (*[q8Elems]float32)(src), (*[q8Bytes]byte)(dst)[2:]
+	numbers := (*[q8Elems]float32)(src)
+	ints := (*[q8Bytes]byte)(dst)[2:]
 	most := uint32(0)
 	for _, x := range numbers {
 		most = max(most, math.Float32bits(x)&^sign32)

@@ -17,7 +17,8 @@ type Steps struct {
 // bits that is not halfway between integers is at least 2^-26 away from there. So rounding
 // the product to a multiple of 2^-30 first restores exact halves and changes no other result.
 func (s *Steps) Integer(x float32) int32 {
-	// The unit in the last place of snap is 2^-30, that of whole is 1: adding them rounds to multiples of that.
+	// The unit in the last place of snap is 2^-30, that of whole is 1: adding them rounds to
+	// multiples of that.
 	const snap = 3 << 21
 	const whole = 3 << 51
 	v := float64(float64(x) * s.Inverse)
@@ -76,7 +77,9 @@ func (e *Errors) plain(numbers, stand []float32, at int) {
 		if x-x != 0 {
 			continue
 		}
-		lane, v, real := (at+i)%sumLanes, float64(x), stand[i]
+		lane := (at + i) % sumLanes
+		v := float64(x)
+		real := stand[i]
 		if x != 0 {
 			e.Nonzero++
 			if real == 0 {

@@ -10,8 +10,8 @@ type ZeroRows struct {
 	was, kept bool
 }
 
-// NewZeroRows returns a ZeroRows for a tensor of these dims. A row is what one index of the first axis selects; a tensor
-// of one axis has none.
+// NewZeroRows returns a ZeroRows for a tensor of these dims. A row is what one index of the first
+// axis selects; a tensor of one axis has none.
 func NewZeroRows(dims []int64) ZeroRows {
 	if len(dims) < 2 {
 		return ZeroRows{}
@@ -23,8 +23,8 @@ func NewZeroRows(dims []int64) ZeroRows {
 	return ZeroRows{length: int(length)}
 }
 
-// Add counts the next n numbers: was reports whether number i was not 0 before, and is whether it is not 0 now. A row
-// is looked at up to its first number that is not 0 now.
+// Add counts the next n numbers: was reports whether number i was not 0 before, and is whether it
+// is not 0 now. A row is looked at up to its first number that is not 0 now.
 func (r *ZeroRows) Add(n int, was, is func(i int) bool) {
 	if r.length <= 0 {
 		return
@@ -43,7 +43,9 @@ func (r *ZeroRows) Add(n int, was, is func(i int) bool) {
 			if r.was && !r.kept {
 				r.Count++
 			}
-			r.at, r.was, r.kept = 0, false, false
+			r.at = 0
+			r.was = false
+			r.kept = false
 		}
 	}
 }

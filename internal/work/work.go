@@ -97,11 +97,13 @@ func (r *run) done(i int, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if i < r.failed {
-		r.failed, r.err = i, err
+		r.failed = i
+		r.err = err
 	}
 }
 
-// thrown is the error of a function that did not return. It has the value of the panic, nil for runtime.Goexit.
+// thrown is the error of a function that did not return. It has the value of the panic, nil for
+// runtime.Goexit.
 type thrown struct{ value any }
 
 func (thrown) Error() string { return "panic" }
@@ -109,7 +111,8 @@ func (thrown) Error() string { return "panic" }
 // Catch calls f, then done with its error. If f panics or calls runtime.Goexit, that error makes
 // Rethrow do the same on another goroutine.
 func Catch(f func() error, done func(error)) {
-	err, returned := error(nil), false
+	var err error
+	returned := false
 	defer func() {
 		if !returned {
 			err = thrown{recover()}

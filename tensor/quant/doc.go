@@ -15,7 +15,8 @@
 //	          | s[1,0] | s[1,1] | .. |
 //	     200  +--------+--------+----+
 //
-// Models of compressed-tensors store X.weight, F8_E4M3 or I8, and X.weight_scale: blocks as above, or
+// Models of compressed-tensors store X.weight, F8_E4M3 or I8, and X.weight_scale: blocks as above,
+// or
 //
 //	weight [N, K]   scale [] or [1]         one scale
 //	                scale [N] or [N, 1]     a scale for each row
@@ -31,10 +32,11 @@
 //	+----+----+-------+-----+               a scale of 255 is NaN
 //	 each byte: high half, low half; the low half is the first number
 //
-// The image models of ComfyUI call the scales X.scale_weight, and some files write X.blocks and X.scales.
+// The image models of ComfyUI call the scales X.scale_weight, and some files write X.blocks and
+// X.scales.
 //
-// FindPacked also names the weights of GPTQ, AWQ, bitsandbytes, compressed-tensors, ModelOpt, MLX, HQQ and EXL2, which Join
-// does not decode.
+// FindPacked also names the weights of GPTQ, AWQ, bitsandbytes, compressed-tensors, ModelOpt, MLX,
+// HQQ and EXL2, which Join does not decode.
 //
 // Axes before those shown are batches, and the scales have the same ones. Every product is rounded
 // to float32 once.

@@ -22,7 +22,8 @@ import (
 // Errors: ErrDType for types without such scales, ErrShape when the scales do not fit the weight,
 // ErrQuantization when one of the tensors has quantization parameters, ErrClosed.
 func Join(weight, scale tensor.View) (tensor.View, error) {
-	w, s := (*memory.Ref[tensor.Info])(&weight), (*memory.Ref[tensor.Info])(&scale)
+	w := (*memory.Ref[tensor.Info])(&weight)
+	s := (*memory.Ref[tensor.Info])(&scale)
 	if w.Info() == nil || s.Info() == nil {
 		return tensor.View{}, tensor.ErrClosed
 	}
@@ -47,7 +48,8 @@ func Join(weight, scale tensor.View) (tensor.View, error) {
 	return tensor.View(memory.New[tensor.Info](info, j, nil)), nil
 }
 
-// joined is the owner of a view of two tensors. It embeds the weight's owner for the remaining methods.
+// joined is the owner of a view of two tensors. It embeds the weight's owner for the remaining
+// methods.
 type joined struct {
 	memory.Owner[tensor.Info]
 	*layout
@@ -100,7 +102,8 @@ type scratch struct{ values, scales []float32 }
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
-// numbers is the file of the float32 numbers of a view of two tensors. It is decoded where it is read.
+// numbers is the file of the float32 numbers of a view of two tensors. It is decoded where it is
+// read.
 type numbers struct{ *joined }
 
 // Memory implements pass.File.
@@ -122,7 +125,8 @@ func (j numbers) ReadAtContext(ctx context.Context, p []byte, off int64) (int, e
 		if err := ctx.Err(); err != nil {
 			return done, err
 		}
-		first, skip := off/size, int(off%size)
+		first := off / size
+		skip := int(off % size)
 		values, err := j.piece(mem, first, (int64(skip)+int64(len(p))+size-1)/size)
 		if err != nil {
 			return done, err
@@ -141,13 +145,15 @@ func (j numbers) ReadAtContext(ctx context.Context, p []byte, off int64) (int, e
 
 // piece decodes up to n elements from first on: a part of one row, or several whole rows.
 func (j *joined) piece(mem *scratch, first, n int64) ([]float32, error) {
-	row, col := first/j.cols, first%j.cols
+	row := first / j.cols
+	col := first % j.cols
 	n = min(n, pieceElems)
 	if col+n > j.cols && j.cols > pieceElems {
 		n = j.cols - col
 	}
 	last := first + n - 1
-	from, to := j.scaleRow(row), j.scaleRow(last/j.cols)+j.sCols
+	from := j.scaleRow(row)
+	to := j.scaleRow(last/j.cols) + j.sCols
 	if row == last/j.cols {
 		from, to = from+col/j.width, from+last%j.cols/j.width+1
 	}
@@ -167,7 +173,8 @@ func (j *joined) piece(mem *scratch, first, n int64) ([]float32, error) {
 			for i := range values[:n] {
 				values[i] *= s
 			}
-			values, col = values[n:], col+n
+			values = values[n:]
+			col = col + n
 		}
 	}
 	return mem.values, nil

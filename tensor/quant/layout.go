@@ -17,8 +17,8 @@ const (
 type layout struct {
 	// shape is that of the decoded tensor.
 	shape tensor.Shape
-	// rows and cols are those of a matrix, height and width those of the elements that share a scale, and
-	// sRows and sCols those of the scales of a matrix.
+	// rows and cols are those of a matrix, height and width those of the elements that share a
+	// scale, and sRows and sCols those of the scales of a matrix.
 	rows, cols, height, width, sRows, sCols int64
 	// weight and scales are the types to decode.
 	weight, scales *tensor.Info
@@ -56,7 +56,8 @@ func layoutOf(weight, scale *tensor.Info) (*layout, error) {
 
 // unpack changes the description of MX blocks from bytes to FP4 numbers.
 func (l *layout) unpack() error {
-	s, k := l.weight.Shape, len(l.weight.Shape)
+	s := l.weight.Shape
+	k := len(l.weight.Shape)
 	if k < 2 || s[k-1] != mxBytes || !slices.Equal(s[:k-1], l.scales.Shape) {
 		return fmt.Errorf("%w: blocks of %v with scales of %v; MX has blocks of [..., N, %d] with scales of [..., N]", tensor.ErrShape, s, l.scales.Shape, mxBytes)
 	}
@@ -87,29 +88,39 @@ func isScale(i *tensor.Info) bool {
 	return slices.Contains(known, i.DType) || i.Encoding != nil && lowbit.Type(i.Encoding.Name) == "F8_E8M0"
 }
 
-// fit finds the elements that share one of n scales. A row consists of the axes that the scales lack; dims of 1
-// do not count.
+// fit finds the elements that share one of n scales. A row consists of the axes that the scales
+// lack; dims of 1 do not count.
 func (l *layout) fit(n int64) bool {
-	w, s, k := l.shape, l.scales.Shape, len(l.shape)
+	w := l.shape
+	s := l.scales.Shape
+	k := len(l.shape)
 	axes := len(s) // without dims of 1 at the end
 	for axes > 0 && s[axes-1] == 1 {
 		axes--
 	}
-	l.rows, l.height, l.sRows, l.sCols = 1, 1, 1, 1
+	l.rows = 1
+	l.height = 1
+	l.sRows = 1
+	l.sCols = 1
 	switch {
 	case n == 1:
 		l.cols, _ = w.Elems()
 		l.text = "one scale"
 	case k >= 2 && len(s) == k && slices.Equal(s[:k-2], w[:k-2]) && s[k-2] == blocksIn(w[k-2]) && s[k-1] == blocksIn(w[k-1]):
-		l.rows, l.cols, l.sRows, l.sCols = w[k-2], w[k-1], s[k-2], s[k-1]
-		l.height, l.width = blockSide, blockSide
+		l.rows = w[k-2]
+		l.cols = w[k-1]
+		l.sRows = s[k-2]
+		l.sCols = s[k-1]
+		l.height = blockSide
+		l.width = blockSide
 		l.text = fmt.Sprintf("block scales %dx%d", blockSide, blockSide)
 		return true
 	case axes > 0 && axes < k && len(s) <= k && slices.Equal(s[:axes], w[:axes]):
 		l.cols, _ = w[axes:].Elems()
 		l.text = "a scale for each row"
 	case k > 0 && len(s) == k && slices.Equal(s[:k-1], w[:k-1]) && s[k-1] > 0 && w[k-1]%s[k-1] == 0:
-		l.cols, l.sCols = w[k-1], s[k-1]
+		l.cols = w[k-1]
+		l.sCols = s[k-1]
 		l.text = fmt.Sprintf("a scale for each %d elements", max(l.cols/l.sCols, 1))
 	default:
 		return false

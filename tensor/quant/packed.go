@@ -8,12 +8,13 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Packed is a group of weights of a quantized checkpoint that are packed in the same way: their numbers are not those
-// that their elements are.
+// Packed is a group of weights of a quantized checkpoint that are packed in the same way: their
+// numbers are not those that their elements are.
 type Packed struct {
 	// Scheme is "GPTQ", "AWQ", "bitsandbytes nf4", "MXFP4", "FP8", ...
 	Scheme string
-	// Layout is what the shapes say: "4 bits, groups of 128". It is "" if only a configuration says it.
+	// Layout is what the shapes say: "4 bits, groups of 128". It is "" if only a configuration says
+	// it.
 	Layout string
 	// Weights are the indexes of the weights in the list passed to FindPacked.
 	Weights []int
@@ -39,8 +40,8 @@ func (p Packed) GoString() string { return p.String() }
 // LogValue implements slog.LogValuer like String.
 func (p Packed) LogValue() slog.Value { return slog.StringValue(p.String()) }
 
-// scheme is a convention for packed weights. A tensor is of it if its name has the ending, its companions are there, and
-// they fit. The prefix of the names is the same.
+// scheme is a convention for packed weights. A tensor is of it if its name has the ending, its
+// companions are there, and they fit. The prefix of the names is the same.
 type scheme struct {
 	name       string
 	weight     string
@@ -80,8 +81,8 @@ type packing struct {
 	joins          bool
 }
 
-// FindPacked finds packed weights by the names and shapes of their tensors, in groups of the same scheme and layout, in the
-// order of the first weight of each. It reads no data.
+// FindPacked finds packed weights by the names and shapes of their tensors, in groups of the same
+// scheme and layout, in the order of the first weight of each. It reads no data.
 func FindPacked(list []tensor.Info) []Packed {
 	at := make(map[string]int, len(list))
 	for i := range list {
@@ -124,7 +125,8 @@ func packedAs(list []tensor.Info, at map[string]int, i int) (p packing, ok bool)
 		if len(t) <= len(s.companions) {
 			continue
 		}
-		layout, fits := "", true
+		layout := ""
+		fits := true
 		if s.fit != nil {
 			layout, fits = s.fit(t)
 		}
@@ -239,7 +241,8 @@ func fitWords(t tensors) (string, bool) {
 
 // fitMX: blocks [..., G, 16], scales [..., G].
 func fitMX(t tensors) (string, bool) {
-	blocks, scales := t[0].Shape, t[1].Shape
+	blocks := t[0].Shape
+	scales := t[1].Shape
 	k := len(blocks)
 	isThis := t[0].DType == tensor.Uint8 && k >= 2 && blocks[k-1] == mxBytes && blocks[:k-1].Equal(scales)
 	return "4 bits, groups of 32", isThis

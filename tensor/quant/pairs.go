@@ -12,7 +12,8 @@ type Pair struct {
 	Name string
 	// Weight and Scale are indexes in the list passed to Pairs.
 	Weight, Scale int
-	// Layout is "block scales 128x128", "one scale", "a scale for each row", or "a scale for each 32 elements".
+	// Layout is "block scales 128x128", "one scale", "a scale for each row", or "a scale for each
+	// 32 elements".
 	Layout string
 }
 
@@ -25,8 +26,8 @@ var companions = []struct{ weight, scale string }{
 	{".blocks", ".scales"},
 }
 
-// Pairs finds weights with scales in another tensor by their names and shapes, and returns them in the
-// order of the weights. It leaves out weights with zero points or several tensors of scales.
+// Pairs finds weights with scales in another tensor by their names and shapes, and returns them in
+// the order of the weights. It leaves out weights with zero points or several tensors of scales.
 func Pairs(tensors []tensor.Info) []Pair {
 	at := make(map[string]int, len(tensors))
 	for i := range tensors {

@@ -1,5 +1,5 @@
-// Package deflate implements the codec "deflate": one raw DEFLATE stream (RFC 1951), which has no checksum. It only
-// decompresses.
+// Package deflate implements the codec "deflate": one raw DEFLATE stream (RFC 1951), which has no
+// checksum. It only decompresses.
 package deflate
 
 import (

@@ -70,8 +70,9 @@ func (library) Window([]byte) int64 { return 2 * reach }
 
 var errEnd = errors.New("the block ends within a sequence")
 
-// DecodeTo implements codec.Codec. It decodes one sequence at a time, since the library can only decode a whole block.
-// Like the library it accepts a block that ends with a match, although the format requires literals.
+// DecodeTo implements codec.Codec. It decodes one sequence at a time, since the library can only
+// decode a whole block. Like the library it accepts a block that ends with a match, although the
+// format requires literals.
 func (library) DecodeTo(w io.Writer, src []byte, size int64) error {
 	if len(src) == 0 {
 		return codec.Corrupt("lz4", errEnd)

@@ -68,8 +68,8 @@ func readIndex(dir string) (all []index, err error) {
 	return all, nil
 }
 
-// mark marks the cases whose verdict is a choice. A line of the text is a comment, "[format]" or a pattern
-// of names; one that matches no case is an error.
+// mark marks the cases whose verdict is a choice. A line of the text is a comment, "[format]" or a
+// pattern of names; one that matches no case is an error.
 func mark(all map[string][]index, text string) error {
 	var cases []index
 	for line := range strings.Lines(text) {

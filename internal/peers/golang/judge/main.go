@@ -1,11 +1,12 @@
 // Command judge opens the committed corpora of safetensors, GGUF, NumPy and ONNX files with other
 // readers. It prints a table of the files that each reader wrongly accepts, misreads or wrongly
-// refuses, and on which it crashes, hangs or takes too much memory, and then the cases. In the module's root directory:
+// refuses, and on which it crashes, hangs or takes too much memory, and then the cases. In the
+// module's root directory:
 //
 //	go run -C internal/peers/golang ./judge [-node DIR]
 //
-// It uses each reader as documented, to open a file and read every tensor. Each file, of 4 kB at most,
-// is read by a process, which may take 10 seconds and 8 GiB of address space.
+// It uses each reader as documented, to open a file and read every tensor. Each file, of 4 kB at
+// most, is read by a process, which may take 10 seconds and 8 GiB of address space.
 //
 // A verdict counts only if the format's specification decides it. File choices.txt lists the cases
 // that this library decides, with reasons: any answer is right there, but a crash is not. Models of

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// addresses limits the address space of a reader in kB, so that an excessive allocation fails on every
-// machine.
+// addresses limits the address space of a reader in kB, so that an excessive allocation fails on
+// every machine.
 var addresses = "8388608"
 
 // read makes the reader open a file. The fault is one that ends the process.

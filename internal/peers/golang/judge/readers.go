@@ -91,7 +91,8 @@ var linked = []reader{
 	golang("npyio", "github.com/sbinet/npyio", library.Npyio, "npy", "npz"),
 }
 
-// installed returns the readers in other languages; node is the directory of installed npm packages.
+// installed returns the readers in other languages; node is the directory of installed npm
+// packages.
 func installed(node string) []reader {
 	return []reader{
 		python("safetensors for Python", "safetensors", safetensors, "safetensors"),
@@ -113,8 +114,8 @@ func golang(name, module string, open func(path string) (library.File, error), f
 	return r
 }
 
-// python returns a reader that runs script with the first Python that has the module. WEIGHTMAP_PYTHON
-// selects another one, since Debian 12 has no safetensors.
+// python returns a reader that runs script with the first Python that has the module.
+// WEIGHTMAP_PYTHON selects another one, since Debian 12 has no safetensors.
 func python(name, module, script string, formats ...string) reader {
 	r := reader{name: name, formats: formats, several: module == "onnx"}
 	for _, python := range []string{"/usr/bin/python3", "python3", os.Getenv("WEIGHTMAP_PYTHON")} {

@@ -46,7 +46,8 @@ func GGML(path string) (File, error) {
 	}, f.Close}, nil
 }
 
-// Ollama opens a file with ollama's fs/gguf. It requests all tensors, since the library reads lazily.
+// Ollama opens a file with ollama's fs/gguf. It requests all tensors, since the library reads
+// lazily.
 func Ollama(path string) (File, error) {
 	f, err := ollama.Open(path)
 	if err != nil {
@@ -73,8 +74,8 @@ func Ollama(path string) (File, error) {
 	return File{listed(all).Tensors, f.Close}, nil
 }
 
-// section returns a tensor of n bytes at offset in the data that begins at start. It reads them as a
-// careful user would of a library that only lists offsets.
+// section returns a tensor of n bytes at offset in the data that begins at start. It reads them as
+// a careful user would of a library that only lists offsets.
 func section(path, name string, start, offset, n uint64) Tensor {
 	return Tensor{Name: name, Size: int64(n), Read: func() ([]byte, error) {
 		b, err := os.ReadFile(path)

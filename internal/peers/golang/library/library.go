@@ -1,4 +1,5 @@
-// Package library opens model files with this library and with others, each as its documentation says.
+// Package library opens model files with this library and with others, each as its documentation
+// says.
 package library
 
 import (

@@ -1,4 +1,5 @@
-// Command speed measures how long this library and others take to open models, and prints a table in
+// Command speed measures how long this library and others take to open models, and prints a table
+// in
 // Markdown:
 //
 //	go run -C internal/peers/golang ./speed
