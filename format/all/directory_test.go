@@ -122,7 +122,7 @@ func TestDirectoryRule(t *testing.T) {
 		{"one with a model of a usual name", map[string]string{"data.pkl": pickled("a"), "version": "3", "model.safetensors": safe("a")}, "", "model.safetensors", nil},
 		{"a pickle alone", map[string]string{"data.pkl": pickled("a")}, "", `["data.pkl"]`, format.ErrUnknownFormat},
 		{"none", map[string]string{"README.md": "#", "config.json": "{}"}, "", `["README.md" "config.json"]`, format.ErrUnknownFormat},
-		{"empty", nil, "", "[]", format.ErrUnknownFormat},
+		{"empty", nil, "", "the directory is empty", format.ErrUnknownFormat},
 		{"none of the forced format", map[string]string{"model.safetensors": safe("a")}, "gguf", `["model.safetensors"]`, format.ErrUnknownFormat},
 		{"a directory of that name", map[string]string{"model.safetensors/x": ""}, "", "not a regular file", os.ErrInvalid},
 	} {

@@ -155,7 +155,7 @@ func TestOpenErrors(t *testing.T) {
 		{"no such format", func() (*Model, error) { return OpenBytes(file, &Options{Format: "keras"}) }, CodeUnknownFormat, "keras"},
 		{"flipped bit", func() (*Model, error) { return OpenBytes(flipped, nil) }, "", "mag: at 0x"},
 		{"cut short", func() (*Model, error) { return OpenBytes(file[:20], nil) }, CodeTruncated, "mag"},
-		{"too much memory", func() (*Model, error) { return OpenBytes(file, &Options{MaxMemory: 100}) }, CodeLimit, "MaxMemory is 100"},
+		{"too much memory", func() (*Model, error) { return OpenBytes(file, &Options{MaxMemory: 100}) }, CodeLimit, "MaxMemory allows 100"},
 		{"negative memory", func() (*Model, error) { return OpenBytes(file, &Options{MaxMemory: -1}) }, CodeOption, "MaxMemory"},
 		{"unknown check", func() (*Model, error) { return Open(path, &Options{Check: "some"}) }, CodeOption, "check"},
 	} {

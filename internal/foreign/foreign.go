@@ -159,7 +159,7 @@ func Guess(head []byte) string {
 	case strings.HasPrefix(text, "<?xml"):
 		return xml
 	case text[0] == '<' && len(text) > 1 && strings.IndexByte("!?hH", text[1]) >= 0:
-		return "a web page, perhaps for a login, not a model: download the file with " + download
+		return "a web page, not a model, perhaps for a login: download the file with " + download
 	case text[0] == '{' || text[0] == '[':
 		return "a JSON file, such as a model's configuration" + other
 	}
