@@ -74,10 +74,7 @@ func (p *parser) entry() (e entryV1) {
 func (p *parser) recordV1() (t record) {
 	r := &p.r
 	t.code = r.U8("tensor dtype")
-	rank := r.U8("tensor rank")
-	if rank == 0 {
-		r.Bad(format.ErrCorrupt, "0, not 1 to 255")
-	}
+	rank := r.U8("tensor rank") // skipTensor has checked it
 	t.aux = r.U16("tensor aux")
 	t.numel = r.U64("tensor numel")
 	t.offset = r.U64("tensor offset")
@@ -95,6 +92,9 @@ func (p *parser) skipTensor() (name, rank int) {
 	r := &p.r
 	r.Skip("tensor dtype", 1)
 	rank = int(r.U8("tensor rank"))
+	if rank == 0 {
+		r.Bad(format.ErrCorrupt, "0, not 1 to 255")
+	}
 	r.Skip("tensor aux", 2+8+8) // and numel, offset
 	r.Skip("tensor shape", 8*uint64(rank))
 	name = p.skipKey("tensor key_length", "tensor key")
