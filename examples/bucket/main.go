@@ -10,9 +10,9 @@
 // file. Buckets may be directories (file://) or, for tests, in memory (mem://). For a cloud,
 // import its driver: _ "gocloud.dev/blob/s3blob" for s3://, and so on.
 //
-// object.go connects package format/remote to gocloud.dev/blob. To open only signed models, set Trusted in the
-// options: &signing.Policy{Trust: trust} reads the bundle from the bucket, next to the model, and format.TrustKey(key) is for a
-// signature in the file.
+// object.go connects package format/remote to gocloud.dev/blob. To open only signed models, set
+// Trusted in the options: &signing.Policy{Trust: trust} reads the bundle from the bucket, next to
+// the model, and format.TrustKey(key) is for a signature in the file.
 package main
 
 import (
@@ -77,7 +77,8 @@ func list(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	})
 }
 
-// openBucket opens a bucket. Its errors show neither the user nor the query of the URL, which may be credentials.
+// openBucket opens a bucket. Its errors show neither the user nor the query of the URL, which may
+// be credentials.
 func openBucket(ctx context.Context, address string) (*blob.Bucket, error) {
 	u, err := url.Parse(address)
 	if err != nil {

@@ -54,7 +54,8 @@ func FileSize(path string) int64 {
 	if !st.IsDir() {
 		return st.Size()
 	}
-	total, dir := int64(0), os.DirFS(path)
+	total := int64(0)
+	dir := os.DirFS(path)
 	_ = fs.WalkDir(dir, ".", func(name string, _ fs.DirEntry, err error) error {
 		if err != nil {
 			return nil // ignore what cannot be read

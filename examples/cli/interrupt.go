@@ -69,8 +69,8 @@ func (s *stoppable) Write(p []byte) (int, error) {
 	return Await(s.ctx, func() (int, error) { return s.f.Write(p) })
 }
 
-// Await calls f and returns its result, or returns early when ctx is done, since reading and writing
-// pipes and terminals cannot be canceled.
+// Await calls f and returns its result, or returns early when ctx is done, since reading and
+// writing pipes and terminals cannot be canceled.
 func Await[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	type outcome struct {
 		value T

@@ -54,7 +54,8 @@ func (o *KeyOption) String() string { return "" }
 
 // Set implements flag.Value. It does not validate the key, since package flag would print it.
 func (o *KeyOption) Set(text string) error {
-	o.text, o.given = text, true
+	o.text = text
+	o.given = true
 	return nil
 }
 

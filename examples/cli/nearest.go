@@ -29,7 +29,8 @@ func Nearest(word string, names []string) []string {
 	}
 	var near []candidate
 	folded := strings.ToLower(word)
-	limit, work := max(len(word)/3, min(1, len(word)-1)), 0
+	limit := max(len(word)/3, min(1, len(word)-1))
+	work := 0
 	for _, name := range names {
 		if work += len(name) + 1; work > effort {
 			break
@@ -61,10 +62,12 @@ func abs(n int) int { return max(n, -n) }
 // trim removes the common prefix and suffix.
 func trim(a, b string) (string, string) {
 	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
-		a, b = a[1:], b[1:]
+		a = a[1:]
+		b = b[1:]
 	}
 	for len(a) > 0 && len(b) > 0 && a[len(a)-1] == b[len(b)-1] {
-		a, b = a[:len(a)-1], b[:len(b)-1]
+		a = a[:len(a)-1]
+		b = b[:len(b)-1]
 	}
 	return a, b
 }
@@ -72,7 +75,9 @@ func trim(a, b string) (string, string) {
 // distance returns the number of bytes to insert, delete, replace or swap with a neighbor to turn a
 // into b.
 func distance(a, b string) int {
-	above, row, next := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	above := make([]int, len(b)+1)
+	row := make([]int, len(b)+1)
+	next := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
 	}

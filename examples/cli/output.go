@@ -22,9 +22,13 @@ func (t *Tool) InOut(f *flag.FlagSet, o string) (in, out string, rest []string, 
 	args := f.Args()
 	switch {
 	case o == "" && len(args) >= 2:
-		in, out, rest = args[0], args[1], args[2:]
+		in = args[0]
+		out = args[1]
+		rest = args[2:]
 	case o != "" && len(args) >= 1:
-		in, out, rest = args[0], o, args[1:]
+		in = args[0]
+		out = o
+		rest = args[1:]
 	default:
 		return "", "", nil, t.Usagef("%s is missing", []string{"IN", "OUT"}[len(args)])
 	}
@@ -76,7 +80,8 @@ func CheckBinary(path string, stdout io.Writer, what string) error {
 	return nil
 }
 
-// CheckTarget returns an error if path is "-", for a file that cannot be written to standard output.
+// CheckTarget returns an error if path is "-", for a file that cannot be written to standard
+// output.
 func CheckTarget(path string) error {
 	if path == "-" {
 		return BadArgument(errors.New("cannot write to standard output: name a file, ./- for a file called -"))

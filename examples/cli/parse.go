@@ -40,7 +40,8 @@ func (t *Tool) Parse(f *flag.FlagSet, args []string, out io.Writer) error {
 			what, _ := flag.UnquoteUsage(option)
 			return t.Usagef("%s%s needs a value: %s", t.dash(), name, what)
 		default:
-			value, args = args[0], args[1:]
+			value = args[0]
+			args = args[1:]
 		}
 		if err := f.Set(name, value); err != nil {
 			return t.Usagef("%s%s does not take %q: %s", t.dash(), name, value, reason(option, err))

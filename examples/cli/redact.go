@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// Redacting returns a writer that removes from messages what may be a credential in the arguments of a program: the user of an
-// address, and its query and fragment. It returns errs if there is none. An argument that names a file is no address.
+// Redacting returns a writer that removes from messages what may be a credential in the arguments
+// of a program: the user of an address, and its query and fragment. It returns errs if there is
+// none. An argument that names a file is no address.
 func Redacting(errs io.Writer, args []string) io.Writer {
 	var secrets []string
 	for _, arg := range args {
@@ -42,8 +43,9 @@ func (r *redactor) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// credentials returns the parts of an address that may be credentials, each with the sign that sets it off: "user:password@",
-// "?token=...". The address may be malformed, and may stand after "KEY=" or "-option=".
+// credentials returns the parts of an address that may be credentials, each with the sign that sets
+// it off: "user:password@", "?token=...". The address may be malformed, and may stand after "KEY="
+// or "-option=".
 func credentials(arg string) (secrets []string) {
 	scheme, rest, isAddress := strings.Cut(arg, ":/")
 	if len(scheme) < 2 { // none, or a drive

@@ -34,12 +34,14 @@ func (s *ByteSize) String() string { return strconv.FormatInt(int64(*s), 10) }
 
 // Set implements flag.Value.
 func (s *ByteSize) Set(text string) error {
-	number, factor := strings.ToLower(strings.TrimSpace(text)), 1.0
+	number := strings.ToLower(strings.TrimSpace(text))
+	factor := 1.0
 units:
 	for _, u := range units {
 		for _, name := range strings.Fields(u.names) {
 			if rest, ok := strings.CutSuffix(number, name); ok {
-				number, factor = strings.TrimSpace(rest), u.factor
+				number = strings.TrimSpace(rest)
+				factor = u.factor
 				break units
 			}
 		}

@@ -78,7 +78,8 @@ func (t *Table) Write(out io.Writer, width int) error {
 			if i > 0 {
 				line = append(line, "  "...)
 			}
-			text, gap := row[i].text, width-row[i].width
+			text := row[i].text
+			gap := width - row[i].width
 			if gap < 0 { // of the first column
 				text = Shorten(text, width)
 				gap = width - uniseg.StringWidth(text)

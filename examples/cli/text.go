@@ -179,7 +179,8 @@ func Size(n int64) string {
 	if n < 1000 {
 		return Count(int(n), "byte")
 	}
-	f, unit := float64(n), 0
+	f := float64(n)
+	unit := 0
 	for f >= 999.5 && unit < 4 {
 		f /= 1000
 		unit++

@@ -38,7 +38,9 @@ func convolve(x []float32, l Layer, channels, side int) []float32 {
 // at returns the value of a convolution at one pixel, summed over the channels.
 func at(x, kernels []float32, side, row, column int) (sum float32) {
 	for i, weight := range kernels {
-		c, y, z := i/9, row+i%9/3-1, column+i%3-1
+		c := i / 9
+		y := row + i%9/3 - 1
+		z := column + i%3 - 1
 		if y >= 0 && y < side && z >= 0 && z < side {
 			sum += weight * x[(c*side+y)*side+z]
 		}
@@ -61,7 +63,8 @@ func dense(x []float32, l Layer) []float32 {
 
 // softmax sets p to the softmax of logits.
 func softmax(p, logits []float32) {
-	most, sum := float64(logits[0]), 0.0
+	most := float64(logits[0])
+	sum := 0.0
 	for _, x := range logits {
 		most = max(most, float64(x))
 	}

@@ -58,8 +58,8 @@ func (w *Weights) Parameters() iter.Seq2[tensor.Info, *[]float32] {
 	}
 }
 
-// Schema returns the schema of the network's model, with its graph in ONNX operators as the wia format
-// stores it. Package convert converts it to other formats.
+// Schema returns the schema of the network's model, with its graph in ONNX operators as the wia
+// format stores it. Package convert converts it to other formats.
 func Schema() *schema.Schema {
 	p := &schema.Schema{
 		Metadata: schema.Metadata{
@@ -86,7 +86,8 @@ func graph() *schema.Graph {
 		if layer != "" {
 			n.Inputs = append(n.Inputs, layer+".weight", layer+".bias")
 		}
-		g.Nodes, last = append(g.Nodes, n), name
+		g.Nodes = append(g.Nodes, n)
+		last = name
 	}
 	ints := func(name string, v ...int64) schema.Attribute { return schema.Attribute{Name: name, Value: v} }
 	for _, i := range []string{"1", "2"} {

@@ -60,14 +60,20 @@ func (f *frame) find() bool {
 	if darkest == faint {
 		return false
 	}
-	left, top, right, bottom := f.width, f.height, 0, 0
+	left := f.width
+	top := f.height
+	right := 0
+	bottom := 0
 	var sum, sumX, sumY int64
 	for y := range f.height {
 		for x, v := range f.ink[y*f.width:][:f.width] {
 			if int(v) < darkest/4 {
 				continue
 			}
-			left, right, top, bottom = min(left, x), max(right, x+1), min(top, y), max(bottom, y+1)
+			left = min(left, x)
+			right = max(right, x+1)
+			top = min(top, y)
+			bottom = max(bottom, y+1)
 			sum += int64(v)
 			sumX += int64(v) * (int64(x)*fine + fine/2)
 			sumY += int64(v) * (int64(y)*fine + fine/2)
@@ -89,8 +95,10 @@ func (f *frame) around(center int64, first, end int) int64 {
 // mean returns the average ink in the area of one pixel of the image, in 4096ths, since a thin line
 // is a small part of the area.
 func (f *frame) mean(x, y int) int64 {
-	x0, y0 := f.x+int64(x)*f.step, f.y+int64(y)*f.step
-	x1, y1 := x0+f.step, y0+f.step
+	x0 := f.x + int64(x)*f.step
+	y0 := f.y + int64(y)*f.step
+	x1 := x0 + f.step
+	y1 := y0 + f.step
 	var sum int64
 	for sy := max(y0/fine, 0); sy*fine < y1 && sy < int64(f.height); sy++ {
 		high := min(y1, (sy+1)*fine) - max(y0, sy*fine)
@@ -109,15 +117,20 @@ func FromImage(m image.Image) (Image, error) {
 	if b.Dx() <= 0 || b.Dy() <= 0 || b.Dx() > maxSide || b.Dy() > maxSide {
 		return Image{}, fmt.Errorf("digits: a picture of %d by %d pixels", b.Dx(), b.Dy())
 	}
-	gray, alpha := make([]uint8, b.Dx()*b.Dy()), make([]uint8, b.Dx()*b.Dy())
+	gray := make([]uint8, b.Dx()*b.Dy())
+	alpha := make([]uint8, b.Dx()*b.Dy())
 	var paper, opaque, border int
 	for y := range b.Dy() {
 		for x := range b.Dx() {
-			i, c := y*b.Dx()+x, m.At(b.Min.X+x, b.Min.Y+y)
+			i := y*b.Dx() + x
+			c := m.At(b.Min.X+x, b.Min.Y+y)
 			_, _, _, a := c.RGBA()
-			gray[i], alpha[i] = color.GrayModel.Convert(c).(color.Gray).Y, uint8(a>>8)
+			gray[i] = color.GrayModel.Convert(c).(color.Gray).Y
+			alpha[i] = uint8(a >> 8)
 			if x == 0 || y == 0 || x == b.Dx()-1 || y == b.Dy()-1 {
-				paper, opaque, border = paper+int(gray[i]), opaque+int(alpha[i]), border+1
+				paper = paper + int(gray[i])
+				opaque = opaque + int(alpha[i])
+				border = border + 1
 			}
 		}
 	}

@@ -64,8 +64,10 @@ type hand struct {
 }
 
 func (p *pen) hand() hand {
-	wide, high := one+p.around(one/3), one+p.around(one/8)
-	slant, turn := p.around(one*3/8), p.around(one/5)
+	wide := one + p.around(one/3)
+	high := one + p.around(one/8)
+	slant := p.around(one * 3 / 8)
+	turn := p.around(one / 5)
 	return hand{
 		xx: wide, xy: -slant - turn, yx: turn * wide / one, yy: high,
 		x: canvas/2*subpixels + p.around(2*subpixels), y: canvas/2*subpixels + p.around(2*subpixels),
@@ -81,12 +83,16 @@ func (p *pen) stroke(line []point, h hand) {
 			through[i] = through[i-1] // a corner
 			continue
 		}
-		x, y := (int(q.x)-50)*unit+p.around(6*unit), (int(q.y)-50)*unit+p.around(6*unit)
+		x := (int(q.x)-50)*unit + p.around(6*unit)
+		y := (int(q.y)-50)*unit + p.around(6*unit)
 		through[i] = point{h.x + (h.xx*x+h.xy*y)/one, h.y + (h.yx*x+h.yy*y)/one}
 	}
 	last := len(through) - 1
 	for i := range last {
-		a, b, c, d := through[max(i-1, 0)], through[i], through[i+1], through[min(i+2, last)]
+		a := through[max(i-1, 0)]
+		b := through[i]
+		c := through[i+1]
+		d := through[min(i+2, last)]
 		for t := range steps + 1 {
 			p.dab(point{spline(a.x, b.x, c.x, d.x, t), spline(a.y, b.y, c.y, d.y, t)}, h.radius)
 		}
@@ -105,11 +111,14 @@ func spline(a, b, c, d, t int) int {
 // dab inks the pixels around at. Pixels on the edge of the pen are gray.
 func (p *pen) dab(at point, radius int) {
 	reach := radius + subpixels
-	left, right := max((at.x-reach)/subpixels, 0), min((at.x+reach)/subpixels, canvas-1)
-	top, bottom := max((at.y-reach)/subpixels, 0), min((at.y+reach)/subpixels, canvas-1)
+	left := max((at.x-reach)/subpixels, 0)
+	right := min((at.x+reach)/subpixels, canvas-1)
+	top := max((at.y-reach)/subpixels, 0)
+	bottom := min((at.y+reach)/subpixels, canvas-1)
 	for y := top; y <= bottom; y++ {
 		for x := left; x <= right; x++ {
-			dx, dy := x*subpixels+subpixels/2-at.x, y*subpixels+subpixels/2-at.y
+			dx := x*subpixels + subpixels/2 - at.x
+			dy := y*subpixels + subpixels/2 - at.y
 			away := int(math.Sqrt(float64(dx*dx + dy*dy))) // exact: IEEE 754 specifies the rounding of a square root
 			ink := min(max((radius-away)*255/subpixels+128, 0), 255)
 			p.ink[y*canvas+x] = max(p.ink[y*canvas+x], uint8(ink))
@@ -119,8 +128,10 @@ func (p *pen) dab(at point, radius int) {
 
 // scan simulates a cheap scanner: it shifts m by up to a pixel, lightens it, and adds noise.
 func (p *pen) scan(m Image) (out Image) {
-	dx, dy := p.between(-1, 1), p.between(-1, 1)
-	strength, noise := p.between(170, 255), p.random(32)
+	dx := p.between(-1, 1)
+	dy := p.between(-1, 1)
+	strength := p.between(170, 255)
+	noise := p.random(32)
 	for y := range Size {
 		for x := range Size {
 			ink := p.around(noise)

@@ -30,7 +30,8 @@ var tool = cli.Tool{
 func parse(ctx context.Context, args []string, stdout io.Writer) (*job, error) {
 	f := tool.Flags()
 	j := &job{}
-	j.read.Context, j.write.Context = ctx, ctx
+	j.read.Context = ctx
+	j.write.Context = ctx
 	f.StringVar(&j.input, "input", "", "`FILE` to read, either version")
 	f.StringVar(&j.output, "output", "", "`FILE` to write; the input may be replaced")
 	compress := f.String("compress", "none", "compression `METHOD`: none, lz4, zstd or brotli")

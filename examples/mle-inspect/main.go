@@ -7,11 +7,11 @@
 //	Signature: Valid (ED25519)
 //	Integrity: OK
 //
-// A signature is "Valid" if the key in the file made it for this file, and otherwise "Invalid", which is an error.
-// To check who signed the file, use
-// --trust PUB.pem: a signature by another key is then "Untrusted", and an unsigned file is an
-// error. Without --trust, the fingerprint of the key in the file is printed to standard error.
-// --key is the key of an encrypted file: 64 hexadecimal digits, or @FILE for a file with them.
+// A signature is "Valid" if the key in the file made it for this file, and otherwise "Invalid",
+// which is an error. To check who signed the file, use --trust PUB.pem: a signature by another key
+// is then "Untrusted", and an unsigned file is an error. Without --trust, the fingerprint of the
+// key in the file is printed to standard error. --key is the key of an encrypted file: 64
+// hexadecimal digits, or @FILE for a file with them.
 //
 // Notes go to standard error, and so do parts of the file that neither a checksum nor a
 // signature covers: "model.mle: ok, but nothing covers the graph". Several files are separated
@@ -69,7 +69,8 @@ func (i *inspector) parse(ctx context.Context, args []string) ([]string, error) 
 	i.opts.Context = ctx
 	f := tool.Flags()
 	trust := tool.TrustFlag(f)
-	key, memory := tool.KeyFlag(f), tool.MemoryFlag(f)
+	key := tool.KeyFlag(f)
+	memory := tool.MemoryFlag(f)
 	if err := tool.Parse(f, args, i.out); err != nil {
 		return nil, err
 	}

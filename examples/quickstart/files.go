@@ -49,7 +49,8 @@ func table(out io.Writer, dir string, image *digits.Image, width int) error {
 
 // roundTrip writes the network to a file, opens it and returns a row that describes both.
 func (f *file) roundTrip(dir string, image *digits.Image) (row []string, err error) {
-	path, written := filepath.Join(dir, f.name), "-"
+	path := filepath.Join(dir, f.name)
+	written := "-"
 	if f.name != files[0].name {
 		o := f.o
 		o.Lossy = true                      // drop graph and metadata if the format cannot store them

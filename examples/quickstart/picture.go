@@ -21,7 +21,8 @@ const (
 // picture prints the image and the probabilities, side by side or, in a narrow terminal, one below
 // the other.
 func picture(out io.Writer, image *digits.Image, said *digits.Probabilities, width int) error {
-	left, right := drawing(image, 2), bars(said)
+	left := drawing(image, 2)
+	right := bars(said)
 	if utf8.RuneCountInString(left[0]) > width {
 		left = drawing(image, 1)
 	}
@@ -59,11 +60,17 @@ func drawing(image *digits.Image, characters int) []string {
 	shade := func(x, y int) rune {
 		return []rune(" ░▒▓█")[(8*int(image[y*digits.Size+x])/int(darkest)+1)/2] // one of 5 levels
 	}
-	left, top, right, bottom := digits.Size, digits.Size, 0, 0
+	left := digits.Size
+	top := digits.Size
+	right := 0
+	bottom := 0
 	for y := range digits.Size {
 		for x := range digits.Size {
 			if shade(x, y) != ' ' {
-				left, right, top, bottom = min(left, x), max(right, x+1), min(top, y), max(bottom, y+1)
+				left = min(left, x)
+				right = max(right, x+1)
+				top = min(top, y)
+				bottom = max(bottom, y+1)
 			}
 		}
 	}

@@ -12,9 +12,10 @@
 //	GET  /healthz  200 while answers can be trusted
 //	GET  /metrics  for Prometheus
 //
-// With -trust or -signed only signed models are served: each file is compared before anything of it is used, at the start and at
-// every reload. -trust takes a public key for signatures inside mle and wia files (format.TrustKey), -signed the key or root certificate
-// for a bundle beside the model (signing.Policy).
+// With -trust or -signed only signed models are served: each file is compared before anything of it
+// is used, at the start and at every reload. -trust takes a public key for signatures inside mle
+// and wia files (format.TrustKey), -signed the key or root certificate for a bundle beside the
+// model (signing.Policy).
 //
 // There is no authentication: anyone who can reach the address can use the service. Requests
 // from pages of other sites are refused by their headers.

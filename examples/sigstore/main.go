@@ -3,9 +3,9 @@
 //	$ sigstore -identity me@example.com -issuer https://accounts.google.com model/model.sig model
 //	model: trusted, signed by me@example.com
 //
-// Package format/signing leaves Sigstore's certificates and transparency log to a verifier
-// from the caller. The function verifier shows how to use sigstore-go for it, in signing.Trust. With the same Trust a program
-// opens only what was signed, and reads nothing else:
+// Package format/signing leaves Sigstore's certificates and transparency log to a verifier from the
+// caller. The function verifier shows how to use sigstore-go for it, in signing.Trust. With the
+// same Trust a program opens only what was signed, and reads nothing else:
 //
 //	format.Open("model", &format.Options{Trusted: &signing.Policy{Trust: trust}})
 package main

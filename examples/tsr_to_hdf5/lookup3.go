@@ -9,7 +9,8 @@ import (
 // 0), the checksum of HDF5's metadata.
 func lookup3(p []byte) uint32 {
 	a := 0xdeadbeef + uint32(len(p))
-	b, c := a, a
+	b := a
+	c := a
 	for len(p) > 12 {
 		a += binary.LittleEndian.Uint32(p)
 		b += binary.LittleEndian.Uint32(p[4:])

@@ -5,11 +5,11 @@
 //	weightmap FILE...       is weightmap inspect FILE...
 //
 // Options may be before, between and after files; -- ends them. -o FILE replaces OUT, and
-// -max-memory SIZE limits the memory that an opened file may use.
-// Exit status: 0 success, 1 a file is invalid, differs or cannot be converted, 2 wrong usage,
-// 130 interrupted. Errors go to standard error, one line each, with format, field and offset. Another
-// line has the usage, or a command line that works.
-// HEX is 64 digits, or @FILE for a file with them, because other users can see command lines.
+// -max-memory SIZE limits the memory that an opened file may use. Exit status: 0 success, 1 a file
+// is invalid, differs or cannot be converted, 2 wrong usage, 130 interrupted. Errors go to standard
+// error, one line each, with format, field and offset. Another line has the usage, or a command
+// line that works. HEX is 64 digits, or @FILE for a file with them, because other users can see
+// command lines.
 //
 // # inspect -json
 //
@@ -27,29 +27,33 @@
 //	 "signature": {"algorithm": "Ed25519", "fingerprint": "<SHA-256 of the key>", "time": "2024-02-29T23:59:58Z"},
 //	 "notes": ["header checksum not recorded"]}
 //
-// Tensors are in file order. "file_size" is the size of all "files": a file of external data that is missing has
-// size -1. "offset" is the offset of the data in its file, or -1 if the data is compressed or encrypted. Tensors of a model
-// of several files have "file" before it, the index of theirs in "files". "id" is the number of a tensor in a MOBI file that stores the original
-// names; it is absent elsewhere. "quantization" is absent for plain tensors, "sha256" and "stats"
-// unless requested. "part": {"index": 1, "count": 2} after "file_size" is present if the file is a part
-// of a model whose other parts are not there. "digest" after it is present with -digest: the hexadecimal digest of
-// all tensors that package format/digest describes. With -no-arrays an array in the metadata becomes
-// {"type": "string", "length": 32000}. "docs" are the doc strings and
-// properties of a WIA file, {"path": "graph.nodes[0]", "name": "conv", "text": "...", "properties": {...}}; it is absent if
-// there are none. "graph" and "signature" are null if there is none. A signature that the key
-// in the file did not make has "error", and the status is 1; others have not been compared with the data.
+// Tensors are in file order. "file_size" is the size of all "files": a file of external data that
+// is missing has size -1. "offset" is the offset of the data in its file, or -1 if the data is
+// compressed or encrypted. Tensors of a model of several files have "file" before it, the index of
+// theirs in "files". "id" is the number of a tensor in a MOBI file that stores the original names;
+// it is absent elsewhere. "quantization" is absent for plain tensors, "sha256" and "stats" unless
+// requested. "part": {"index": 1, "count": 2} after "file_size" is present if the file is a part of
+// a model whose other parts are not there. "digest" after it is present with -digest: the
+// hexadecimal digest of all tensors that package format/digest describes. With -no-arrays an array
+// in the metadata becomes {"type": "string", "length": 32000}. "docs" are the doc strings and
+// properties of a WIA file, {"path": "graph.nodes[0]", "name": "conv", "text": "...", "properties":
+// {...}}; it is absent if there are none. "graph" and "signature" are null if there is none. A
+// signature that the key in the file did not make has "error", and the status is 1; others have not
+// been compared with the data.
 //
 // # verify -json and diff -json
 //
-// verify prints one object per file, on a line each. "uncovered" are the bytes that no checksum covers, "file" the index of
-// theirs among the files of the model; "error" is present if "ok" is false, and the other fields as far as the file opened:
+// verify prints one object per file, on a line each. "uncovered" are the bytes that no checksum
+// covers, "file" the index of theirs among the files of the model; "error" is present if "ok" is
+// false, and the other fields as far as the file opened:
 //
 //	{"path": "m.mag", "ok": true, "format": "mag", "version": "1", "file_size": 2624, "tensors": 15,
 //	 "sections": [{"name": "header", "by": "crc32"}], "uncovered": [{"file": 0, "offset": 0, "bytes": 8, "part": "header"}], "notes": []}
 //
-// diff prints one object. "tensors" are those that differ, the largest "nmse" first, with the numbers of "values" if values were
-// compared; "saturated_a" and "saturated_b" are present for quantized integers. "layers" is absent for layers of one tensor. "a" and "b"
-// of the others are the lines that only A or only B has:
+// diff prints one object. "tensors" are those that differ, the largest "nmse" first, with the
+// numbers of "values" if values were compared; "saturated_a" and "saturated_b" are present for
+// quantized integers. "layers" is absent for layers of one tensor. "a" and "b" of the others are
+// the lines that only A or only B has:
 //
 //	{"a": "a.mag", "b": "b.gguf", "equal": false,
 //	 "tensors": [{"name": "w", "differs": "data", "a": "float32[3,3]", "b": "float32[3,3]",

@@ -29,15 +29,15 @@ func File(ctx context.Context, in, out string, o *Options) (*Report, error) {
 }
 
 // Model writes an open model to a file at path, or to a directory if the format makes one. The path
-// may be the model's own: the model stays valid until it is closed. A path that is one of several files of a model, m or
-// another, is ErrSchema, since that model would be broken. So is a model that is a part of another (Model.Part), unless
-// AcceptLoss has "part".
+// may be the model's own: the model stays valid until it is closed. A path that is one of several
+// files of a model, m or another, is ErrSchema, since that model would be broken. So is a model
+// that is a part of another (Model.Part), unless AcceptLoss has "part".
 //
-// If Model fails, it writes nothing, except after ErrNotDurable and when Verify fails or is canceled:
-// then the target stays. Errors wrap schema.LossError, the errors of reading and writing,
+// If Model fails, it writes nothing, except after ErrNotDurable and when Verify fails or is
+// canceled: then the target stays. Errors wrap schema.LossError, the errors of reading and writing,
 // ErrQuantization for numbers that cannot be quantized, ErrUnsupported for numbers that a narrower
-// dtype would make infinite, ErrSignature for a signature that the key in the source did not make, ErrChecksum from
-// Verify, or the context's error.
+// dtype would make infinite, ErrSignature for a signature that the key in the source did not make,
+// ErrChecksum from Verify, or the context's error.
 func Model(ctx context.Context, m *format.Model, path string, o *Options) (*Report, error) {
 	j, err := newJob(ctx, path, o)
 	if err != nil {
@@ -46,8 +46,8 @@ func Model(ctx context.Context, m *format.Model, path string, o *Options) (*Repo
 	return j.checked(m)
 }
 
-// Write writes an open model to w, in the format of Options.Write, as format.NewWriter does. It does not support Verify, which reads
-// a file. Errors are those of Model.
+// Write writes an open model to w, in the format of Options.Write, as format.NewWriter does. It
+// does not support Verify, which reads a file. Errors are those of Model.
 func Write(ctx context.Context, m *format.Model, w io.Writer, o *Options) (*Report, error) {
 	j, err := newJob(ctx, "", o)
 	if err != nil {

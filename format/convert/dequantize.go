@@ -29,7 +29,8 @@ func (j *job) dequantize() error {
 	}
 	real := map[string]string{}
 	for _, it := range t.items {
-		info, q := &it.to, it.to.Quant
+		info := &it.to
+		q := it.to.Quant
 		if !without[info.Name] || fixed[info.Name] || q.Scheme != tensor.Linear || q.Check(info.DType, info.Shape) != nil || !bytesHold(q, info.DType) {
 			continue
 		}
@@ -51,7 +52,8 @@ func (j *job) dequantize() error {
 		}
 	})
 	g.Nodes = append(t.nodes, g.Nodes...)
-	j.plan.items, j.plan.schema.Graph = t.items, g
+	j.plan.items = t.items
+	j.plan.schema.Graph = g
 	return nil
 }
 
@@ -65,7 +67,8 @@ func operatorSet(p *schema.Schema) int64 {
 	return version
 }
 
-// losses returns what the target cannot hold of a schema. format.Create returns an error of the options.
+// losses returns what the target cannot hold of a schema. format.Create returns an error of the
+// options.
 func (j *job) losses(s *schema.Schema) []schema.Loss {
 	o := j.target
 	o.AcceptLoss = nil

@@ -24,7 +24,8 @@ func (j *job) join(m *format.Model, g *schema.Graph) error {
 	}
 	scales := make(map[*item]bool, len(pairs))
 	for _, pair := range pairs {
-		weight, scale := j.plan.items[pair.Weight], j.plan.items[pair.Scale]
+		weight := j.plan.items[pair.Weight]
+		scale := j.plan.items[pair.Scale]
 		v, err := quant.Join(weight.from, scale.from)
 		if err != nil {
 			return err
@@ -36,7 +37,8 @@ func (j *job) join(m *format.Model, g *schema.Graph) error {
 	return nil
 }
 
-// isMarker reports whether a tensor only says that others have scales, as the image models of ComfyUI do.
+// isMarker reports whether a tensor only says that others have scales, as the image models of
+// ComfyUI do.
 func isMarker(it *item) bool {
 	return it.to.Name == "scaled_fp8" && slices.Contains(it.to.Shape, 0)
 }

@@ -9,8 +9,9 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// node is a node in ONNX's operators, version 17, the intermediate form of all translations. Attribute
-// values are int64, []int64, float32 or string. The target shape of Reshape is the attribute "shape".
+// node is a node in ONNX's operators, version 17, the intermediate form of all translations.
+// Attribute values are int64, []int64, float32 or string. The target shape of Reshape is the
+// attribute "shape".
 type node struct {
 	*operator
 	op, name string
@@ -51,11 +52,11 @@ func shapeOf(s tensor.Shape) dims {
 type operator struct {
 	// fewest and most are the numbers of inputs.
 	fewest, most int
-	// defaults are those of the attributes: nil for a number without default, []int64(nil) for such a list. A list of one
-	// number means that number for each axis.
+	// defaults are those of the attributes: nil for a number without default, []int64(nil) for such
+	// a list. A list of one number means that number for each axis.
 	defaults map[string]any
-	// infer returns the shape of the output. It converts equivalent forms of a node to one form, as far as
-	// shapes are known.
+	// infer returns the shape of the output. It converts equivalent forms of a node to one form, as
+	// far as shapes are known.
 	infer func(n *node, in []dims) dims
 }
 
@@ -147,8 +148,8 @@ func (n *node) axis(x dims) int64 {
 	return axis
 }
 
-// windowed returns the shape of the output of a window that slides over an image. It adds the lists that
-// are missing, and replaces auto_pad with pads.
+// windowed returns the shape of the output of a window that slides over an image. It adds the lists
+// that are missing, and replaces auto_pad with pads.
 func windowed(n *node, in []dims) dims {
 	x := in[0]
 	if n.op == "Conv" && len(in[1]) > 2 && n.attrs["kernel_shape"] == nil {
@@ -160,7 +161,8 @@ func windowed(n *node, in []dims) dims {
 			delete(n.attrs, "pads")
 		}
 	}
-	kernel, axes := n.list("kernel_shape"), max(0, len(x)-2)
+	kernel := n.list("kernel_shape")
+	axes := max(0, len(x)-2)
 	if x == nil {
 		axes = len(kernel)
 	}
@@ -213,7 +215,8 @@ func samePads(x dims, kernel, strides, dilations []int64, lower bool) []int64 {
 		}
 		out := (d + strides[i] - 1) / strides[i]
 		total := max(0, (out-1)*strides[i]+(kernel[i]-1)*dilations[i]+1-d)
-		pads[i], pads[len(x)+i] = total/2, total-total/2
+		pads[i] = total / 2
+		pads[len(x)+i] = total - total/2
 		if lower {
 			pads[i], pads[len(x)+i] = pads[len(x)+i], pads[i]
 		}
@@ -222,7 +225,8 @@ func samePads(x dims, kernel, strides, dilations []int64, lower bool) []int64 {
 }
 
 func gemm(n *node, in []dims) dims {
-	a, b := in[0], in[1]
+	a := in[0]
+	b := in[1]
 	if len(a) != 2 || len(b) != 2 {
 		return nil
 	}
@@ -230,7 +234,8 @@ func gemm(n *node, in []dims) dims {
 }
 
 func matmul(_ *node, in []dims) dims {
-	a, b := in[0], in[1]
+	a := in[0]
+	b := in[1]
 	if len(a) < 2 || len(b) != 2 {
 		return nil
 	}
@@ -238,7 +243,8 @@ func matmul(_ *node, in []dims) dims {
 }
 
 func broadcast(_ *node, in []dims) dims {
-	a, b := in[0], in[1]
+	a := in[0]
+	b := in[1]
 	if a == nil || b == nil {
 		return nil
 	}
@@ -259,7 +265,8 @@ func broadcast(_ *node, in []dims) dims {
 }
 
 func concatenated(n *node, in []dims) dims {
-	k, out := n.axis(in[0]), slices.Clone(in[0])
+	k := n.axis(in[0])
+	out := slices.Clone(in[0])
 	for i, d := range in {
 		switch {
 		case k < 0 || k >= int64(len(d)) || len(d) != len(out):
@@ -276,11 +283,14 @@ func concatenated(n *node, in []dims) dims {
 
 // reshaped replaces dims of 0, which copy the input's dim.
 func reshaped(n *node, in []dims) dims {
-	x, shape := in[0], slices.Clone(n.list("shape"))
+	x := in[0]
+	shape := slices.Clone(n.list("shape"))
 	if shape == nil {
 		return nil
 	}
-	out, inferred, rest := dims(slices.Clone(shape)), -1, int64(1)
+	out := dims(slices.Clone(shape))
+	inferred := -1
+	rest := int64(1)
 	for i, d := range out {
 		if d == 0 && i < len(x) && n.integer("allowzero") == 0 {
 			out[i] = x[i]
@@ -317,7 +327,8 @@ func product(d dims) int64 {
 }
 
 func flattened(n *node, in []dims) dims {
-	x, axis := in[0], n.axis(in[0])
+	x := in[0]
+	axis := n.axis(in[0])
 	if x == nil || axis < 0 || axis > int64(len(x)) {
 		return nil
 	}
@@ -325,7 +336,8 @@ func flattened(n *node, in []dims) dims {
 }
 
 func transposed(n *node, in []dims) dims {
-	x, perm := in[0], n.list("perm")
+	x := in[0]
+	perm := n.list("perm")
 	if x == nil || perm != nil && len(perm) != len(x) {
 		return nil
 	}

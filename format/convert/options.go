@@ -15,49 +15,51 @@ import (
 type Options struct {
 	// Read has the options to open the source and, for Verify, the target: limits, keys, checks.
 	Read *format.Options
-	// Write has the options of the target: its format, compression and so on. The context of the conversion takes the
-	// place of those in Read and Write. Losses in AcceptLoss are not reported.
+	// Write has the options of the target: its format, compression and so on. The context of the
+	// conversion takes the place of those in Read and Write. Losses in AcceptLoss are not reported.
 	Write *format.WriteOptions
-	// Lossy leaves out what the target cannot represent and the model does not need, and reports it in
-	// Report.Losses. Numbers too large for their new dtype become infinite. A tensor whose dtype the
-	// target lacks gets a dtype that holds its values (float16 becomes float32; int64 becomes int32 if
-	// all values fit); a bool is no number, and is refused: Keep leaves it out. A scalar gets the shape [1] if the target has no
-	// scalars. Without Lossy all of
-	// these are refused. Losing the quantization parameters of tensors that Quantize chose is always
-	// refused, since the integers mean nothing without them. A source that is a part of a model (Model.Part) is
+	// Lossy leaves out what the target cannot represent and the model does not need, and reports it
+	// in Report.Losses. Numbers too large for their new dtype become infinite. A tensor whose dtype
+	// the target lacks gets a dtype that holds its values (float16 becomes float32; int64 becomes
+	// int32 if all values fit); a bool is no number, and is refused: Keep leaves it out. A scalar
+	// gets the shape [1] if the target has no scalars. Without Lossy all of these are refused.
+	// Losing the quantization parameters of tensors that Quantize chose is always refused, since
+	// the integers mean nothing without them. A source that is a part of a model (Model.Part) is
 	// refused unless AcceptLoss has "part".
 	Lossy bool
 	// Keep chooses the tensors to convert; nil means all. A graph that uses other tensors is lost.
 	Keep func(tensor.Info) bool
-	// Rename returns the new name of a tensor, which also applies to the graph; nil renames none. One name for two tensors
-	// is ErrOption and ErrSchema.
+	// Rename returns the new name of a tensor, which also applies to the graph; nil renames none.
+	// One name for two tensors is ErrOption and ErrSchema.
 	Rename func(name string) string
 	// JoinScales combines each tensor and the tensor with its scales, as package tensor/quant finds
-	// them, into one float32 tensor. DType and Quantize apply to the result. It returns ErrOption for
-	// a model without such tensors, and ErrUnsupported for one with a graph of nodes.
+	// them, into one float32 tensor. DType and Quantize apply to the result. It returns ErrOption
+	// for a model without such tensors, and ErrUnsupported for one with a graph of nodes.
 	JoinScales bool
 	// DType is the new dtype of all tensors of real numbers: Float64, Float32, Float16 or BFloat16.
-	// These are floating-point tensors, quantized tensors, and blocks that the library can decode. The
-	// zero value, Invalid, changes none.
+	// These are floating-point tensors, quantized tensors, and blocks that the library can decode.
+	// The zero value, Invalid, changes none.
 	DType tensor.DType
-	// Quantize returns the options to quantize a tensor of real numbers, or nil to leave it. It takes
-	// precedence over DType. It is not called for quantized tensors. Without QuantizeOnly it is not
-	// called either for tensors where quantization saves little and hurts accuracy: rank 0 and 1, and
-	// biases and constants of normalizations, identified by the graph or, for tensors that the graph
-	// does not use, by name (running_mean, running_var, norm, bn, ln, bias). With PerChannel,
-	// OutputAxis stands for the axis of a tensor's outputs. See Quantized.
+	// Quantize returns the options to quantize a tensor of real numbers, or nil to leave it. It
+	// takes precedence over DType. It is not called for quantized tensors. Without QuantizeOnly it
+	// is not called either for tensors where quantization saves little and hurts accuracy: rank 0
+	// and 1, and biases and constants of normalizations, identified by the graph or, for tensors
+	// that the graph does not use, by name (running_mean, running_var, norm, bn, ln, bias). With
+	// PerChannel, OutputAxis stands for the axis of a tensor's outputs. See Quantized.
 	Quantize func(tensor.Info) *tensor.QuantizeOptions
-	// QuantizeOnly, if not nil, chooses the tensors instead, of any rank and role. Quantize still says how: without
-	// it, QuantizeOnly is ErrOption.
+	// QuantizeOnly, if not nil, chooses the tensors instead, of any rank and role. Quantize still
+	// says how: without it, QuantizeOnly is ErrOption.
 	QuantizeOnly func(tensor.Info) bool
 	// Verify reads the target after it is in place and compares the XXH64 of every tensor with the
-	// written data. A difference is ErrChecksum. Tensors whose names the target replaced are matched
-	// by content. Write.Progress starts again for that. The old file is gone by then: to keep it until the new one is
-	// verified, convert to another name, with Write.Format set, and rename that.
+	// written data. A difference is ErrChecksum. Tensors whose names the target replaced are
+	// matched by content. Write.Progress starts again for that. The old file is gone by then: to
+	// keep it until the new one is verified, convert to another name, with Write.Format set, and
+	// rename that.
 	Verify bool
-	// DryRun checks everything that can be checked before tensors are written, and writes nothing. To show what would be
-	// lost, set Lossy too and print Report.Losses: a LossError without Lossy also lists dtypes that Lossy converts. Report.Quantized
-	// stays empty, as quality is measured while tensors are written.
+	// DryRun checks everything that can be checked before tensors are written, and writes nothing.
+	// To show what would be lost, set Lossy too and print Report.Losses: a LossError without Lossy
+	// also lists dtypes that Lossy converts. Report.Quantized stays empty, as quality is measured
+	// while tensors are written.
 	DryRun bool
 }
 
@@ -77,15 +79,17 @@ type Report struct {
 	// Kept are names and quantization parameters that the target has no field for but stores
 	// elsewhere: its readers see other names, and converting back restores the originals.
 	Kept []schema.Loss
-	// Quantized lists the tensors that were quantized to integers or blocks, in the order of the target.
+	// Quantized lists the tensors that were quantized to integers or blocks, in the order of the
+	// target.
 	Quantized []Stats
 	// Stayed lists the tensors that were not quantized, and why.
 	Stayed []Stayed
-	// Packed are the packed weights of a quantized checkpoint that were copied as they are, since JoinScales was not set or does
-	// not decode them. A target whose programs would take them for numbers (gguf, and formats with operators) refuses them.
+	// Packed are the packed weights of a quantized checkpoint that were copied as they are, since
+	// JoinScales was not set or does not decode them. A target whose programs would take them for
+	// numbers (gguf, and formats with operators) refuses them.
 	Packed []quant.Packed
-	// Warnings has a line about the tensors that lost more than usual: a row became wholly 0, more than 10 % of
-	// the numbers did, or the signal-to-noise ratio is below 20 dB.
+	// Warnings has a line about the tensors that lost more than usual: a row became wholly 0, more
+	// than 10 % of the numbers did, or the signal-to-noise ratio is below 20 dB.
 	Warnings []string
 }
 
@@ -95,7 +99,8 @@ type Stats struct {
 	tensor.QuantStats
 }
 
-// newJob returns a job to write to path, or "" for an io.Writer. It checks the options, which may be nil.
+// newJob returns a job to write to path, or "" for an io.Writer. It checks the options, which may
+// be nil.
 func newJob(ctx context.Context, path string, o *Options) (*job, error) {
 	j := &job{ctx: ctx, path: path, report: &Report{}}
 	if ctx == nil {

@@ -16,8 +16,8 @@ type tally struct {
 	rows            vector.ZeroRows
 }
 
-// narrowing has the limits of narrower types: magnitudes from infinite on become infinite, and those
-// up to zero become 0, rounding to nearest even.
+// narrowing has the limits of narrower types: magnitudes from infinite on become infinite, and
+// those up to zero become 0, rounding to nearest even.
 var narrowing = map[tensor.DType]struct{ infinite, zero float64 }{
 	tensor.Float16:  {65520, 0x1p-25},
 	tensor.BFloat16: {0x1.ffp127, 0x1p-134},

@@ -9,11 +9,12 @@ import (
 	"github.com/weightmap/weightmap/tensor/quant"
 )
 
-// packedField is the Field of the error of packed weights in a target that would take them for numbers.
+// packedField is the Field of the error of packed weights in a target that would take them for
+// numbers.
 const packedField = "packed weights"
 
-// packed reports the packed weights that are copied as they are. A target whose programs compute with the elements of a
-// tensor has no use for them, and refuses them.
+// packed reports the packed weights that are copied as they are. A target whose programs compute
+// with the elements of a tensor has no use for them, and refuses them.
 func (j *job) packed(m *format.Model, g *schema.Graph) error {
 	if g != nil && len(g.Nodes) > 0 {
 		return nil // the graph says what the tensors mean
@@ -34,8 +35,8 @@ func (j *job) these() string {
 	return fmt.Sprintf("%d tensors are packed %s weights, the first is %q", len(p.Weights), p.Scheme, j.plan.items[p.Weights[0]].to.Name)
 }
 
-// computes reports whether programs that read the target's format compute with its tensors by their types, and know no
-// conventions of names.
+// computes reports whether programs that read the target's format compute with its tensors by their
+// types, and know no conventions of names.
 func (j *job) computes() bool {
 	_, hasOperators := j.driver.(driver.Vocabulary)
 	return hasOperators || j.format == "gguf"

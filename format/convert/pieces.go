@@ -9,10 +9,12 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// pieceElems is the number of elements converted at a time: 256 kB of float32, which fits in a cache.
+// pieceElems is the number of elements converted at a time: 256 kB of float32, which fits in a
+// cache.
 const pieceElems = 1 << 16
 
-// scratch holds buffers that tensors share one after another: garbage of every tensor would take 30 MB more (TestPeakMemory).
+// scratch holds buffers that tensors share one after another: garbage of every tensor would take 30
+// MB more (TestPeakMemory).
 type scratch struct {
 	raw    []byte
 	whole  []int64
@@ -81,7 +83,8 @@ func decode[F float32 | float64](p *piece, mem *[]F) ([]F, error) {
 
 // integers decodes a piece of integers. Numbers of Uint64 beyond int64 become negative.
 func (p *piece) integers() ([]int64, error) {
-	mem, d := p.mem, p.v.DType()
+	mem := p.mem
+	d := p.v.DType()
 	size := int(d.Size())
 	mem.raw, mem.whole = room(mem.raw, p.n*size), room(mem.whole, p.n)
 	_, err := p.v.ReadAt(mem.raw, p.first*d.Size())

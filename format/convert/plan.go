@@ -75,7 +75,8 @@ func (j *job) drop() map[string]bool {
 	return gone
 }
 
-// changeAll determines the new types and names of all tensors. It returns the new names by the old ones.
+// changeAll determines the new types and names of all tensors. It returns the new names by the old
+// ones.
 func (j *job) changeAll(m *format.Model) (map[string]string, error) {
 	names := make(map[string]string, len(j.plan.items))
 	owners := make(map[string]string) // names before by names after, if there is Rename

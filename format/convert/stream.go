@@ -12,7 +12,8 @@ import (
 )
 
 const (
-	// decodedMost is the size up to which tensors that the source decodes are converted concurrently.
+	// decodedMost is the size up to which tensors that the source decodes are converted
+	// concurrently.
 	decodedMost = 8 << 20
 	// ahead is the number of pieces that a conversion may be ahead of the writer.
 	ahead = 2

@@ -16,8 +16,8 @@ import (
 // targetField is the Field of the errors of a path that is not to be replaced.
 const targetField = "target"
 
-// checkTarget refuses a target whose file belongs to a model of several files: to m, or to one that is in the directory of
-// the path. Replacing the file would leave that model broken.
+// checkTarget refuses a target whose file belongs to a model of several files: to m, or to one that
+// is in the directory of the path. Replacing the file would leave that model broken.
 func (j *job) checkTarget(m *format.Model) error {
 	path := j.path
 	refuse := func(why string) error {

@@ -24,9 +24,9 @@ const (
 	oldestVersion = 7
 )
 
-// translate translates a graph to the operators of the target's format. It removes tensors that became
-// attributes of nodes, and adds those for attributes that became tensors. If nodes have no counterpart,
-// it records them for refuse and leaves the plan as it was.
+// translate translates a graph to the operators of the target's format. It removes tensors that
+// became attributes of nodes, and adds those for attributes that became tensors. If nodes have no
+// counterpart, it records them for refuse and leaves the plan as it was.
 func (j *job) translate(m *format.Model, p *schema.Schema) {
 	source, err := format.ByName(m.Format())
 	if err != nil || p.Graph == nil || len(p.Graph.Nodes) == 0 || m.Format() == j.format {
@@ -72,7 +72,8 @@ type value struct {
 	copies int    // last number appended to its name
 }
 
-// newTranslator returns a translator with copies of the graph and the items, which knows all their names.
+// newTranslator returns a translator with copies of the graph and the items, which knows all their
+// names.
 func newTranslator(p *schema.Schema, items []*item, target string) *translator {
 	t := &translator{schema: p, graph: p.Graph.Clone(), format: target, named: map[string]*value{}}
 	t.graph.Values(func(s *string) { t.at(*s) })
@@ -151,7 +152,8 @@ func (t *translator) inputs() {
 	}
 }
 
-// run translates the nodes. hasGraphs says that files of the target have graphs. If there is nothing to translate, it leaves nodes and gaps empty.
+// run translates the nodes. hasGraphs says that files of the target have graphs. If there is
+// nothing to translate, it leaves nodes and gaps empty.
 func (t *translator) run(source, target driver.Driver, hasGraphs bool) {
 	from, known := source.(driver.Vocabulary)
 	to, ok := target.(driver.Vocabulary)
@@ -182,7 +184,8 @@ func (t *translator) run(source, target driver.Driver, hasGraphs bool) {
 				in.Inputs[k] = other
 			}
 		}
-		list, err := []*node(nil), error(nil)
+		list := []*node(nil)
+		var err error
 		if t.from != nil {
 			list, err = t.read(in)
 		} else if !t.fuse(i) {
@@ -210,8 +213,8 @@ func (j *job) hasGraphs() bool {
 	return !slices.ContainsFunc(list, func(l schema.Loss) bool { return l.Kind == schema.LossGraph })
 }
 
-// leaveOwn removes the entries that ONNX needs for its graph where the target has no graph, and those that a conversion back
-// writes again.
+// leaveOwn removes the entries that ONNX needs for its graph where the target has no graph, and
+// those that a conversion back writes again.
 func (j *job) leaveOwn(m *format.Model, p *schema.Schema) {
 	if m.Format() == j.format {
 		return
@@ -234,8 +237,8 @@ func (j *job) leaveOwn(m *format.Model, p *schema.Schema) {
 	}
 }
 
-// fuse combines a MatMul and the Add of a bias that follows, which becomes a Gemm, since few formats have a
-// broadcasting Add.
+// fuse combines a MatMul and the Add of a bias that follows, which becomes a Gemm, since few
+// formats have a broadcasting Add.
 func (t *translator) fuse(i int) bool {
 	m := &t.graph.Nodes[i]
 	if !isPlain(m, "MatMul") || t.version < oldestVersion || len(t.at(m.Inputs[0]).shape) != 2 || len(t.at(m.Inputs[1]).shape) != 2 {
@@ -356,8 +359,8 @@ func (t *translator) write(n *node) error {
 	return nil
 }
 
-// instead returns nodes equivalent to one that the target lacks, or nil. It leaves out a node that has
-// no effect.
+// instead returns nodes equivalent to one that the target lacks, or nil. It leaves out a node that
+// has no effect.
 func (t *translator) instead(n *node, in []dims) []*node {
 	transpose := func(k int) *node {
 		out := t.fresh(n.in[k] + "_transposed")

@@ -84,7 +84,8 @@ func (c *comparison) contentOf(v tensor.View, it *item) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	info, h := v.Info(), xxhash.New()
+	info := v.Info()
+	h := xxhash.New()
 	switch { // formats may return quantized tensors as real numbers
 	case it == nil || it.to.Quant == nil || v.DType() != tensor.Float32:
 	case it.z == nil:

@@ -107,8 +107,8 @@ func (t *translator) targetShape(n *node) error {
 	return nil
 }
 
-// coerced checks that Softmax means the same as since version 13. Earlier versions flattened all dims
-// from the axis on.
+// coerced checks that Softmax means the same as since version 13. Earlier versions flattened all
+// dims from the axis on.
 func (t *translator) coerced(n *node) error {
 	if t.version >= 13 {
 		return nil
@@ -197,9 +197,11 @@ func (t *translator) read(in *schema.Node) ([]*node, error) {
 	return []*node{n}, nil
 }
 
-// quantizes refuses an attribute that is not a quantization parameter of an input whose tensor has it too.
+// quantizes refuses an attribute that is not a quantization parameter of an input whose tensor has
+// it too.
 func (t *translator) quantizes(o *driver.Operator, attribute string, n *node) error {
-	input, ok := 0, false
+	input := 0
+	ok := false
 	if o.Quantizes != nil {
 		input, ok = o.Quantizes(attribute)
 	}
@@ -279,7 +281,10 @@ func (t *translator) express(o *driver.Operator, n *node, in []dims) (schema.Nod
 
 // fits checks a node's inputs and its shape against an operator's requirements.
 func fits(o *driver.Operator, n *node, in []dims) error {
-	rank, group, shape, weights := len(in[0]), n.integer("group"), n.list("shape"), dims(nil)
+	rank := len(in[0])
+	group := n.integer("group")
+	shape := n.list("shape")
+	weights := dims(nil)
 	if kernel := n.list("kernel_shape"); in[0] == nil && kernel != nil {
 		rank = len(kernel) + 2
 	}
@@ -349,7 +354,8 @@ func (t *translator) fillUp(out *schema.Node, o *driver.Operator, n *node, in []
 		return unsupported("%s takes %d inputs, not %d", o.Name, o.Inputs, len(n.in))
 	}
 	w := it.to
-	size, d := tensor.Shape{in[1][0]}, w.DType
+	size := tensor.Shape{in[1][0]}
+	d := w.DType
 	if n.op == "LayerNormalization" {
 		size = tensor.Shape(in[1])
 	}

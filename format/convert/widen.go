@@ -43,8 +43,8 @@ func spanOf(d tensor.DType) (span, bool) {
 	return spans[i], true
 }
 
-// fit changes dtypes that the target lacks to types that hold the same numbers, and scalars to shape
-// [1], as far as that is accepted. The format refuses what remains, with a reason.
+// fit changes dtypes that the target lacks to types that hold the same numbers, and scalars to
+// shape [1], as far as that is accepted. The format refuses what remains, with a reason.
 func (j *job) fit() error {
 	byName := j.plan.byName()
 	known := map[tensor.DType]bool{}
@@ -79,7 +79,8 @@ func (j *job) fit() error {
 		l := schema.Loss{Kind: schema.LossConversion, Name: it.to.Name, Why: why, Acceptable: true}
 		if to != tensor.Invalid && j.accept(l) {
 			it.changes = it.changes || to != it.to.DType
-			it.to.DType, it.to.Shape = to, shape
+			it.to.DType = to
+			it.to.Shape = shape
 		}
 	}
 	return nil
@@ -102,8 +103,8 @@ func (j *job) accept(l schema.Loss) bool {
 }
 
 // fitting returns a dtype that the target takes and that holds all numbers of a tensor: a type that
-// holds all of its dtype, or an integer type that holds all that it has. It returns Invalid if there
-// is none.
+// holds all of its dtype, or an integer type that holds all that it has. It returns Invalid if
+// there is none.
 func (j *job) fitting(it *item, takes func(tensor.DType) bool) (tensor.DType, error) {
 	own, integer := spanOf(it.to.DType)
 	candidates := slices.Clone(wider[own.dtype])

@@ -26,8 +26,8 @@ type writing struct {
 
 func newWriting(j *job) *writing { return &writing{j: j, streams: newStreams(j, j.read)} }
 
-// create starts the target. It first lets the format store names and parameters that it has no field
-// for. With Lossy it then accepts the remaining losses one by one, so that each is reported.
+// create starts the target. It first lets the format store names and parameters that it has no
+// field for. With Lossy it then accepts the remaining losses one by one, so that each is reported.
 func (w *writing) create() error {
 	j := w.j
 	opts := j.target
@@ -35,7 +35,8 @@ func (w *writing) create() error {
 	opts.Progress = w.progress
 	lost := map[schema.Loss]bool{} // also with KeepNames
 	items := j.plan.byName()
-	// A part is never the model, and integers that this conversion made are useless without parameters.
+	// A part is never the model, and integers that this conversion made are useless without
+	// parameters.
 	useless := func(l schema.Loss) bool {
 		it := items[l.Name]
 		return l.Kind == schema.LossPart || l.Kind == schema.LossQuantization && it != nil && it.z != nil
@@ -65,8 +66,8 @@ func (w *writing) create() error {
 	}
 }
 
-// accepted returns the losses to accept: those of Write, but for the parameters of tensors that this conversion quantizes. The
-// integers would mean nothing.
+// accepted returns the losses to accept: those of Write, but for the parameters of tensors that
+// this conversion quantizes. The integers would mean nothing.
 func (j *job) accepted() []string {
 	const one = string(schema.LossQuantization) + ":"
 	items := j.plan.byName()

@@ -15,9 +15,10 @@ import (
 	"github.com/weightmap/weightmap/internal/expect"
 )
 
-// Of runs the lines of a file that begin with "$ " and the name of a tool, in a new directory that setup
-// fills. It returns the file, and what it would be: the lines, each with what the command printed, a "! "
-// before lines on standard error, and a status that is not 0. With -update it writes the file.
+// Of runs the lines of a file that begin with "$ " and the name of a tool, in a new directory that
+// setup fills. It returns the file, and what it would be: the lines, each with what the command
+// printed, a "! " before lines on standard error, and a status that is not 0. With -update it
+// writes the file.
 func Of(t *testing.T, path, tool string, setup func(), run func(ctx context.Context, args []string, stdout, stderr io.Writer) int) (want, got string) {
 	t.Helper()
 	path, err := filepath.Abs(path)

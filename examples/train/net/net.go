@@ -28,8 +28,8 @@ type Network struct {
 }
 
 // engine is a backend without goroutines: a prediction runs in the calling goroutine, so
-// format.Model.Guard can catch a page fault. With goroutines, two operators can also deadlock (gomlx
-// 0.26).
+// format.Model.Guard can catch a page fault. With goroutines, two operators can also deadlock
+// (gomlx 0.26).
 var engine, errEngine = quietly(func() (backends.Backend, error) { return simplego.New("ops_sequential,parallelism=0") })
 
 // quietly discards what f prints to standard output, since the backend prints its options. It may

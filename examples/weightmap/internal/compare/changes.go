@@ -66,16 +66,18 @@ func compareSets(a, b []string) change {
 // compareLists finds the differing section between the common prefix and suffix.
 func compareLists(a, b []string) change {
 	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
-		a, b = a[1:], b[1:]
+		a = a[1:]
+		b = b[1:]
 	}
 	for len(a) > 0 && len(b) > 0 && a[len(a)-1] == b[len(b)-1] {
-		a, b = a[:len(a)-1], b[:len(b)-1]
+		a = a[:len(a)-1]
+		b = b[:len(b)-1]
 	}
 	return change{a, b}
 }
 
-// userMetadata returns the metadata that are not of the format: values have their types in formats of strings too, and
-// there are no names of tensors.
+// userMetadata returns the metadata that are not of the format: values have their types in formats
+// of strings too, and there are no names of tensors.
 func userMetadata(m *modelfile.NamedModel) (schema.Metadata, error) {
 	p, err := m.Schema()
 	if err != nil {

@@ -163,8 +163,9 @@ func (d *difference) compare() error {
 	return nil
 }
 
-// tensors compares the tensors of A with those of B: first the bytes of all, then the values of those that differ. Either
-// is in the order of the files, so that data which is compressed as a whole is decompressed twice.
+// tensors compares the tensors of A with those of B: first the bytes of all, then the values of
+// those that differ. Either is in the order of the files, so that data which is compressed as a
+// whole is decompressed twice.
 func (d *difference) tensors() error {
 	var unequal []*match
 	for name, v := range d.a.m.Tensors() {
@@ -192,19 +193,23 @@ type match struct {
 	onlyA, equal bool
 }
 
-// match compares the descriptions of a tensor of A and of that of B, and their bytes if those are alike.
+// match compares the descriptions of a tensor of A and of that of B, and their bytes if those are
+// alike.
 func (d *difference) match(name string, a tensor.View) (*match, error) {
 	p := &match{row: row{name: name, a: inspect.TensorType(a)}, va: a}
 	b, err := d.b.m.Tensor(name)
 	if errors.Is(err, format.ErrNotFound) {
-		p.what, p.onlyA = "only in A", true
+		p.what = "only in A"
+		p.onlyA = true
 		return p, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	p.b, p.vb = inspect.TensorType(b), b
-	ia, ib := a.Info(), b.Info()
+	p.b = inspect.TensorType(b)
+	p.vb = b
+	ia := a.Info()
+	ib := b.Info()
 	p.descriptions = descriptions(&ia, &ib)
 	if len(p.descriptions) > 0 || ia.Size != ib.Size {
 		return p, nil
@@ -219,7 +224,8 @@ func (d *difference) values(p *match) error {
 		d.rows = append(d.rows, p.row)
 		return nil
 	}
-	ia, ib := p.va.Info(), p.vb.Info()
+	ia := p.va.Info()
+	ib := p.vb.Info()
 	if canCompare(&ia, &ib) {
 		values, err := compareValues(&d.a, &d.b, p.va, p.vb, d.tolerance)
 		switch {
@@ -261,7 +267,8 @@ func descriptions(a, b *tensor.Info) []string {
 func (d *difference) sameBytes(a, b tensor.View, size int64) (bool, error) {
 	const step = 1 << 20
 	d.a.data.Buf, d.b.data.Buf = modelfile.Resize(d.a.data.Buf, step), modelfile.Resize(d.b.data.Buf, step)
-	x, y := d.a.data.Buf, d.b.data.Buf
+	x := d.a.data.Buf
+	y := d.b.data.Buf
 	from, err := d.a.data.Sequence(a)
 	if err != nil {
 		return false, err

@@ -115,7 +115,8 @@ func canCompare(a, b *tensor.Info) bool {
 // compareValues compares the values of two tensors, for which canCompare must be true.
 func compareValues(a, b *comparedModel, va, vb tensor.View, tolerance float64) (*measure, error) {
 	m := &measure{tolerance: tolerance}
-	ia, ib := va.Info(), vb.Info()
+	ia := va.Info()
+	ib := vb.Info()
 	if ia.DType == ib.DType && ia.Quant == nil && ib.Quant == nil {
 		// float64 would round large 64-bit integers.
 		switch ia.DType {
@@ -184,7 +185,8 @@ func compareIntegers[T int64 | uint64](m *measure, a, b *modelfile.TensorReader,
 			}
 		}
 		for i := range x {
-			lo, hi := min(x[i], y[i]), max(x[i], y[i])
+			lo := min(x[i], y[i])
+			hi := max(x[i], y[i])
 			// The difference of two int64 always fits in a uint64.
 			m.add(float64(x[i]), float64(y[i]), float64(uint64(hi)-uint64(lo)))
 		}

@@ -258,7 +258,8 @@ func (c *content) text(out io.Writer) error { return c.numbers(out, ' ', true) }
 
 // numbers writes a line for each index of all axes but the last; a vector is a column.
 func (c *content) numbers(out io.Writer, separator byte, gaps bool) error {
-	row, matrix := int64(1), int64(math.MaxInt64)
+	row := int64(1)
+	matrix := int64(math.MaxInt64)
 	if s := c.sel.shape; len(s) >= 2 {
 		row = s[len(s)-1]
 		if gaps && len(s) > 2 {
@@ -266,7 +267,8 @@ func (c *content) numbers(out io.Writer, separator byte, gaps bool) error {
 		}
 	}
 	d := c.dtype()
-	size, at := int(d.Size()), int64(0)
+	size := int(d.Size())
+	at := int64(0)
 	var line []byte
 	for b, err := range c.elements() {
 		if err != nil {

@@ -190,7 +190,8 @@ func (d *drawing) place() {
 			if sum, n := 0.0, 0.0; len(b.from) > 0 {
 				for _, from := range b.from {
 					if before := d.Boxes[from]; before.layer < b.layer {
-						sum, n = sum+before.X, n+1
+						sum = sum + before.X
+						n = n + 1
 					}
 				}
 				b.order = sum / max(n, 1)
@@ -199,7 +200,8 @@ func (d *drawing) place() {
 		slices.SortStableFunc(layer, func(a, b *box) int { return cmp.Compare(a.order, b.order) })
 		left := (d.Width - float64(len(layer))*(boxWidth+boxGap) + boxGap) / 2
 		for i, b := range layer {
-			b.X, b.Y = left+float64(i)*(boxWidth+boxGap), boxGap+float64(y)*(boxHeight+layerGap)
+			b.X = left + float64(i)*(boxWidth+boxGap)
+			b.Y = boxGap + float64(y)*(boxHeight+layerGap)
 		}
 	}
 	d.Height = boxGap*2 + float64(len(layers))*(boxHeight+layerGap) - layerGap
@@ -257,7 +259,10 @@ const bow = 90
 
 // edge returns the SVG path from one box to another.
 func edge(from, to *box) string {
-	x1, y1, x2, y2 := from.X+boxWidth/2, from.Y+boxHeight, to.X+boxWidth/2, to.Y
+	x1 := from.X + boxWidth/2
+	y1 := from.Y + boxHeight
+	x2 := to.X + boxWidth/2
+	y2 := to.Y
 	bend := layerGap * 0.6
 	if passed := to.layer - from.layer; passed > 1 || passed < 1 {
 		side := min(boxWidth/2+50+8*float64(max(passed, -passed)), boxWidth/2+2*bow/1.5)

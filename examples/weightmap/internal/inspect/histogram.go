@@ -28,8 +28,8 @@ type histogram struct {
 	About        string
 }
 
-// histogramOf samples a tensor. It returns nil if there are no finite values or the elements are not
-// real numbers.
+// histogramOf samples a tensor. It returns nil if there are no finite values or the elements are
+// not real numbers.
 func histogramOf(d *modelfile.TensorReader, v tensor.View) (*histogram, error) {
 	info := v.Info()
 	if !modelfile.Decodable(&info) || info.DType == tensor.Complex64 {
@@ -75,7 +75,8 @@ func sampleOf(d *modelfile.TensorReader, v tensor.View) (values []float64, lowes
 		for _, x := range read {
 			if !math.IsNaN(x) && !math.IsInf(x, 0) {
 				values = append(values, x)
-				lowest, highest = min(lowest, x), max(highest, x)
+				lowest = min(lowest, x)
+				highest = max(highest, x)
 			}
 		}
 	}

@@ -201,7 +201,8 @@ func describe(path string, m *modelfile.NamedModel, o *inspection) (*report, err
 		Metadata: meta, Tensors: []tensorReport{}, Notes: append(append([]string{}, m.Notes()...), signatureNotes(path)...),
 		Signature: describeSignature(m.Signature(), m.CheckClaim()), all: m.Len(), Part: modelfile.DescribePart(m.Model),
 	}
-	d, locked := modelfile.NewTensorReader(o.reading.Context, m.Model), modelfile.Encrypted(m.Model)
+	d := modelfile.NewTensorReader(o.reading.Context, m.Model)
+	locked := modelfile.Encrypted(m.Model)
 	progress := cli.NewProgress(o.errs, "reading")
 	defer progress.Finish()
 	d.Watch(progress, o.passes()*stats.FileSize)
@@ -221,7 +222,8 @@ func describe(path string, m *modelfile.NamedModel, o *inspection) (*report, err
 		t := describeTensor(v)
 		t.placeIn(r.Files, v.Info(), stats)
 		if name != id {
-			t.Name, t.ID = name, id
+			t.Name = name
+			t.ID = id
 		}
 		t.encrypted = locked && t.Offset < 0 // data in another file is not encrypted
 		if err := o.read(&t, v, d); err != nil && !(m.NeedsKey() && errors.Is(err, format.ErrKey)) {

@@ -62,8 +62,8 @@ type fileReport struct {
 	Size int64  `json:"size"` // -1 if it is missing
 }
 
-// describeFiles lists the files of a model, without a directory that holds them. opened is the name that the model was
-// opened by.
+// describeFiles lists the files of a model, without a directory that holds them. opened is the name
+// that the model was opened by.
 func describeFiles(opened string, stats format.Stats) []fileReport {
 	files := make([]fileReport, len(stats.Files))
 	for i, f := range stats.Files {
@@ -76,8 +76,8 @@ func describeFiles(opened string, stats format.Stats) []fileReport {
 	return files
 }
 
-// chosen returns " (FILE)" with the file that opens the model in a directory, or "" for another path and for a directory
-// that is the model.
+// chosen returns " (FILE)" with the file that opens the model in a directory, or "" for another
+// path and for a directory that is the model.
 func (r *report) chosen() string {
 	st, err := os.Stat(r.Path)
 	if err != nil || !st.IsDir() || len(r.Files) == 0 || r.Format == "tsr" {
@@ -112,7 +112,8 @@ type scalesReport struct {
 	Layout string `json:"layout"` // "block scales 128x128"
 }
 
-// describePacked finds packed weights, and tensors that hold scales of others. It adds a note for each kind.
+// describePacked finds packed weights, and tensors that hold scales of others. It adds a note for
+// each kind.
 func (r *report) describePacked(m *modelfile.NamedModel) {
 	if r.Graph != nil && len(r.Graph.Nodes) > 0 {
 		return // a graph defines the meaning of tensors
@@ -148,8 +149,8 @@ func saysPacked(name string) bool {
 	return slices.ContainsFunc(companions[:], func(part string) bool { return strings.Contains(name, part) })
 }
 
-// signatureReport describes the signature in a file. Error says that the key in the file did not make it; otherwise it has
-// not been compared with the data, nor with a trusted key.
+// signatureReport describes the signature in a file. Error says that the key in the file did not
+// make it; otherwise it has not been compared with the data, nor with a trusted key.
 type signatureReport struct {
 	Algorithm   string  `json:"algorithm"`
 	Fingerprint *string `json:"fingerprint"` // SHA-256 of the PKIX key, null if the file has no key

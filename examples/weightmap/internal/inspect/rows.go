@@ -48,8 +48,10 @@ func (n *numbers) of(text string) int {
 // rows fills the table.
 func (p *page) rows(r *report, c *colors) {
 	t := &p.Table
-	types, classes := numbers{&t.Types, map[string]int{}}, numbers{&t.Classes, map[string]int{}}
-	storage, quantized := numbers{&t.Stored, map[string]int{}}, numbers{&t.Quantized, map[string]int{}}
+	types := numbers{&t.Types, map[string]int{}}
+	classes := numbers{&t.Classes, map[string]int{}}
+	storage := numbers{&t.Stored, map[string]int{}}
+	quantized := numbers{&t.Quantized, map[string]int{}}
 	for i := range min(len(r.Tensors), mostRows) {
 		in := &r.Tensors[i]
 		row := tensorRow{

@@ -28,8 +28,12 @@ func statisticsOf(d *modelfile.TensorReader, v tensor.View) (*statistics, error)
 	if !modelfile.Decodable(&info) || info.DType == tensor.Complex64 {
 		return nil, nil
 	}
-	s, r := &statistics{}, &modelfile.Reader{V: v, D: d}
-	lowest, highest, sum, finite := math.Inf(1), math.Inf(-1), 0.0, int64(0)
+	s := &statistics{}
+	r := &modelfile.Reader{V: v, D: d}
+	lowest := math.Inf(1)
+	highest := math.Inf(-1)
+	sum := 0.0
+	finite := int64(0)
 	for p := range modelfile.Pieces(info.Shape) {
 		values, err := r.Read(p)
 		if errors.Is(err, tensor.ErrQuantization) {
@@ -51,11 +55,13 @@ func statisticsOf(d *modelfile.TensorReader, v tensor.View) (*statistics, error)
 			}
 			finite++
 			sum += x
-			lowest, highest = min(lowest, x), max(highest, x)
+			lowest = min(lowest, x)
+			highest = max(highest, x)
 		}
 	}
 	if finite > 0 {
-		s.Min, s.Max = &lowest, &highest
+		s.Min = &lowest
+		s.Max = &highest
 		if mean := sum / float64(finite); !math.IsInf(mean, 0) && !math.IsNaN(mean) {
 			s.Mean = &mean
 		}

@@ -66,7 +66,8 @@ func (p *Lines) Line(text string, args ...any) {
 
 // line describes a signature.
 func (s *signatureReport) line() string {
-	who, when := "a key the file does not name", ""
+	who := "a key the file does not name"
+	when := ""
 	if s.Fingerprint != nil {
 		who = "SHA256:" + *s.Fingerprint
 	}
@@ -94,7 +95,8 @@ func tensorTable(all []tensorReport, files []fileReport) *cli.Table {
 	}
 	numbers := 4
 	if odd {
-		columns, numbers = append(columns, cli.Column{Name: "NAN", Right: true}, cli.Column{Name: "INF", Right: true}), 6
+		columns = append(columns, cli.Column{Name: "NAN", Right: true}, cli.Column{Name: "INF", Right: true})
+		numbers = 6
 	}
 	several := has(func(t *tensorReport) bool { return t.File != nil })
 	if several {

@@ -68,7 +68,8 @@ func (b *branch) add(t *tensorReport, at map[string]*branch) {
 // count adds tensors to a group.
 func (b *branch) count(size float64, tensors int, dtype, layer string) {
 	if b.tensors == 0 {
-		b.dtype, b.layer = dtype, layer
+		b.dtype = dtype
+		b.layer = layer
 	}
 	if b.dtype != dtype {
 		b.dtype = ""
@@ -148,7 +149,8 @@ func (b *branch) gather(least float64) []*branch {
 		return b.children
 	}
 	const most = 3 // colors; more are mixed
-	children, rest := slices.Clone(b.children[:whole]), map[string]*branch{}
+	children := slices.Clone(b.children[:whole])
+	rest := map[string]*branch{}
 	for _, c := range b.children[whole:] {
 		key := c.dtype
 		if rest[key] == nil && len(rest) >= most {
@@ -193,7 +195,8 @@ func squarify(sizes []float64, r rect) []rect {
 		scale := r.W * r.H / max(total, 1e-300)
 		short := min(r.W, r.H)
 		// A row grows as long as its worst aspect ratio improves.
-		n, sum := 1, sizes[0]
+		n := 1
+		sum := sizes[0]
 		for n < len(sizes) && worst(sizes[0], sizes[n], sum+sizes[n], scale, short) <= worst(sizes[0], sizes[n-1], sum, scale, short) {
 			sum += sizes[n]
 			n++
@@ -210,9 +213,11 @@ func squarify(sizes []float64, r rect) []rect {
 			along += length
 		}
 		if r.W >= r.H {
-			r.X, r.W = r.X+thick, max(r.W-thick, 0)
+			r.X = r.X + thick
+			r.W = max(r.W-thick, 0)
 		} else {
-			r.Y, r.H = r.Y+thick, max(r.H-thick, 0)
+			r.Y = r.Y + thick
+			r.H = max(r.H-thick, 0)
 		}
 		total -= sum
 		sizes = sizes[n:]

@@ -31,15 +31,16 @@ func Split(f *flag.FlagSet, args []string) (l CommandLine) {
 		name, _, inline := strings.Cut(strings.TrimLeft(arg, "-"), "=")
 		option := []string{arg}
 		if !inline && !cli.IsSwitch(f.Lookup(name)) && len(args) > 0 {
-			option, args = append(option, args[0]), args[1:]
+			option = append(option, args[0])
+			args = args[1:]
 		}
 		l.Options = append(l.Options, option)
 	}
 	return l
 }
 
-// NoFile returns the error for arguments without a FILE. If an option has taken a file for its value,
-// it says so.
+// NoFile returns the error for arguments without a FILE. If an option has taken a file for its
+// value, it says so.
 func NoFile(c *cli.Tool, f *flag.FlagSet, args []string) error {
 	_, name, _ := strings.Cut(c.Name, " ")
 	for _, option := range Split(f, args).Options {
@@ -92,8 +93,8 @@ func (l CommandLine) Swapped() CommandLine {
 // Args returns the arguments.
 func (l CommandLine) Args() []string { return append(slices.Concat(l.Options...), l.after()...) }
 
-// TryLine formats a suggested command line, or returns "" if it cannot be printed. A line after "try: " makes what was
-// asked for: scripts and people run it unread.
+// TryLine formats a suggested command line, or returns "" if it cannot be printed. A line after
+// "try: " makes what was asked for: scripts and people run it unread.
 func TryLine(command string, l CommandLine) string {
 	line := Quoted(append([]string{"weightmap", command}, l.Args()...))
 	if line == "" {

@@ -7,9 +7,9 @@ import (
 	"github.com/weightmap/weightmap/tensor/quant"
 )
 
-// Fold combines tensors of a model with what says which real numbers they are: the scales and zero points of
-// DequantizeLinear nodes, and scales that lie beside weights. It leaves those whose scales the other model has too, as
-// tensors that can be compared as they are.
+// Fold combines tensors of a model with what says which real numbers they are: the scales and zero
+// points of DequantizeLinear nodes, and scales that lie beside weights. It leaves those whose
+// scales the other model has too, as tensors that can be compared as they are.
 func (m *NamedModel) Fold(other *NamedModel) error {
 	m.combined = map[string]tensor.View{}
 	m.gone = map[string]bool{}
@@ -47,8 +47,8 @@ func (m *NamedModel) foldNodes(g *schema.Graph, other *NamedModel) {
 	}
 }
 
-// dequantized returns the constant of a DequantizeLinear node with its parameters, unless they have another form than
-// tensor.Quantization, or differ from those of a node before.
+// dequantized returns the constant of a DequantizeLinear node with its parameters, unless they have
+// another form than tensor.Quantization, or differ from those of a node before.
 func (m *NamedModel) dequantized(n *schema.Node) (v tensor.View, isKnown bool) {
 	constants := make([]tensor.View, len(n.Inputs))
 	for k, name := range n.Inputs {

@@ -11,8 +11,9 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// GlobOf compiles a pattern for tensor names: * matches any text, including dots and slashes, and ? any
-// character. Each * is a group of the expression. A pattern that is not valid UTF-8 matches nothing.
+// GlobOf compiles a pattern for tensor names: * matches any text, including dots and slashes, and ?
+// any character. Each * is a group of the expression. A pattern that is not valid UTF-8 matches
+// nothing.
 func GlobOf(pattern string) *regexp.Regexp {
 	if !utf8.ValidString(pattern) {
 		return regexp.MustCompile(`^\b$`) // matches no text
@@ -30,7 +31,8 @@ func Matching(only, skip []string) func(tensor.Info) bool {
 		}
 		return all
 	}
-	in, out := globs(only), globs(skip)
+	in := globs(only)
+	out := globs(skip)
 	return func(t tensor.Info) bool {
 		matches := func(g *regexp.Regexp) bool { return g.MatchString(t.Name) }
 		return (len(in) == 0 || slices.ContainsFunc(in, matches)) && !slices.ContainsFunc(out, matches)
@@ -38,8 +40,8 @@ func Matching(only, skip []string) func(tensor.Info) bool {
 }
 
 // Renaming returns a function that renames tensors, from rules "FROM=TO". The first rule whose FROM
-// matches a name applies: see globOf. Each * in TO is replaced with the text that the corresponding * of
-// FROM matched, so "model.*=*" removes a prefix. A malformed rule is ErrOption.
+// matches a name applies: see globOf. Each * in TO is replaced with the text that the corresponding
+// * of FROM matched, so "model.*=*" removes a prefix. A malformed rule is ErrOption.
 func Renaming(rules ...string) (func(name string) string, error) {
 	type rule struct {
 		from *regexp.Regexp

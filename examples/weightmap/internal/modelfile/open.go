@@ -1,6 +1,6 @@
 // Package modelfile opens models for the commands, by path, address or standard input, and reads
-// their tensors: whole models for their parts, original names, values in pieces. It also has what all
-// commands share: their options to open files, command lines to suggest, patterns for names.
+// their tensors: whole models for their parts, original names, values in pieces. It also has what
+// all commands share: their options to open files, command lines to suggest, patterns for names.
 package modelfile
 
 import (
@@ -136,8 +136,8 @@ var schemes = []struct{ name, advice string }{
 	{"ollama", "use the blob of the model below ~/.ollama/models/blobs"},
 }
 
-// checkScheme returns an error for an address that is not read, which says what works. It quotes nothing of the address but
-// a path.
+// checkScheme returns an error for an address that is not read, which says what works. It quotes
+// nothing of the address but a path.
 func checkScheme(name string) error {
 	scheme, rest, ok := strings.Cut(name, "://")
 	if !ok || Exists(name) || strings.ContainsAny(scheme, "/\\. ") {
@@ -163,7 +163,8 @@ func IsAddress(name string) bool {
 	return ok && (scheme == "http" || scheme == "https" || scheme == "hf")
 }
 
-// ShownName returns the name of a model for messages: an address without user and query, which may be credentials.
+// ShownName returns the name of a model for messages: an address without user and query, which may
+// be credentials.
 func ShownName(name string) string {
 	if !IsAddress(name) {
 		return name

@@ -42,7 +42,8 @@ func Named(m *format.Model) *NamedModel {
 	i := 0
 	for id := range m.Tensors() {
 		if name := p.Tensors[i].Name; name != id {
-			o.names[id], o.ids[name] = name, id
+			o.names[id] = name
+			o.ids[name] = id
 			o.former = p
 		}
 		i++

@@ -25,8 +25,8 @@ type opened struct {
 	Is   *PartReport
 }
 
-// Open opens a file of any format. If the file is a part of a model, it opens the whole model, where that is there
-// and -part does not ask for the part.
+// Open opens a file of any format. If the file is a part of a model, it opens the whole model,
+// where that is there and -part does not ask for the part.
 func (a *Access) Open(name string, o *format.Options) (*opened, error) {
 	m, err := OpenModel(name, o)
 	if err != nil {
@@ -44,7 +44,8 @@ func (a *Access) Open(name string, o *format.Options) (*opened, error) {
 	return &opened{Model: whole, Path: at, Part: name, Is: alone.Is}, nil
 }
 
-// adviseChoice adds to the error of a directory or repository the command that opens one of its models.
+// adviseChoice adds to the error of a directory or repository the command that opens one of its
+// models.
 func (a *Access) adviseChoice(err error) error {
 	name := Choice(err)
 	if name == "" {
@@ -115,8 +116,8 @@ func (p *PartReport) String() string {
 	return fmt.Sprintf(", part %d of %d", p.Index, p.Count)
 }
 
-// wholeOf opens the model that the file called name is a part of. It returns nil if the other parts are not
-// there.
+// wholeOf opens the model that the file called name is a part of. It returns nil if the other parts
+// are not there.
 func wholeOf(name string, o *format.Options) (*format.Model, string) {
 	if name == StandardInput {
 		return nil, ""
@@ -182,7 +183,8 @@ var ErrPart = errors.New("part")
 
 func (PartError) Is(target error) bool { return target == ErrPart }
 
-// RefusePart returns an error if a file is a part whose model is not there, unless -part accepts it.
+// RefusePart returns an error if a file is a part whose model is not there, unless -part accepts
+// it.
 func (a *Access) RefusePart(o *opened) error {
 	if o.Part != "" || o.Is == nil || a.Part {
 		return nil

@@ -22,7 +22,8 @@ func Pieces(shape tensor.Shape) iter.Seq[Piece] {
 			return
 		}
 		// Axes after the split one are whole; those before it advance one index at a time.
-		split, inner := len(shape)-1, int64(1)
+		split := len(shape) - 1
+		inner := int64(1)
 		for split > 0 && inner*shape[split] <= PieceElems {
 			inner *= shape[split]
 			split--

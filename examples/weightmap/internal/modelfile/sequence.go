@@ -7,8 +7,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// sequence reads the bytes of a tensor from first to last. Those that are compressed are decoded meanwhile, and never whole
-// in memory.
+// sequence reads the bytes of a tensor from first to last. Those that are compressed are decoded
+// meanwhile, and never whole in memory.
 type sequence struct {
 	io.Reader
 	own *decoding // nil if nothing is decoded, or data.section is
@@ -31,11 +31,12 @@ func streams(v tensor.View) memory.Streamer[tensor.Info] {
 	return s
 }
 
-// mostRestarts is how often a section is decompressed. Two are what models need whose tensors have the same order, for bytes
-// and values; one in another order is held in memory.
+// mostRestarts is how often a section is decompressed. Two are what models need whose tensors have
+// the same order, for bytes and values; one in another order is held in memory.
 const mostRestarts = 4
 
-// Sequence starts reading a tensor. The caller must close it before it reads another one of the model.
+// Sequence starts reading a tensor. The caller must close it before it reads another one of the
+// model.
 func (d *TensorReader) Sequence(v tensor.View) (*sequence, error) {
 	s := streams(v)
 	if s == nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/weightmap/weightmap/format"
 )
 
-// Quoted returns words quoted for a shell. It returns "" if they contain a literal key, an address with a user or
-// query, or characters that a terminal cannot show.
+// Quoted returns words quoted for a shell. It returns "" if they contain a literal key, an address
+// with a user or query, or characters that a terminal cannot show.
 func Quoted(words []string) string {
 	var list []string
 	for i, w := range words {

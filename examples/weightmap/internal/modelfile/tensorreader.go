@@ -41,7 +41,8 @@ func NewTensorReader(ctx context.Context, m *format.Model) *TensorReader {
 
 // Watch shows progress until progress.Finish; total is the number of bytes to read.
 func (d *TensorReader) Watch(progress *cli.Progress, total int64) {
-	d.progress, d.total = progress, max(total, 1)
+	d.progress = progress
+	d.total = max(total, 1)
 }
 
 // Used adds n bytes to the progress.

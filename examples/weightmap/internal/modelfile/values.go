@@ -79,7 +79,8 @@ func (r *Reader) Read(p Piece) ([]float64, error) {
 	}
 	r.out = Resize(r.out, 2*p.n)
 	for i, x := range r.complex {
-		r.out[2*i], r.out[2*i+1] = float64(real(x)), float64(imag(x))
+		r.out[2*i] = float64(real(x))
+		r.out[2*i+1] = float64(imag(x))
 	}
 	return r.out, nil
 }

@@ -152,13 +152,15 @@ type verdict struct {
 	Notes     []string              `json:"notes"`
 }
 
-// sectionReport is a part of a file that is no tensor, and the checksum that covers it, "" for none.
+// sectionReport is a part of a file that is no tensor, and the checksum that covers it, "" for
+// none.
 type sectionReport struct {
 	Name string `json:"name"`
 	By   string `json:"by"`
 }
 
-// rangeReport is a range of a file of the model, and the part that has it, "" for what is between the parts.
+// rangeReport is a range of a file of the model, and the part that has it, "" for what is between
+// the parts.
 type rangeReport struct {
 	File   int    `json:"file"`
 	Offset int64  `json:"offset"`

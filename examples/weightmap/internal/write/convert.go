@@ -1,5 +1,5 @@
-// Package write has the commands that write models: convert, split, merge and set, and the search for
-// a command line that works when one does not.
+// Package write has the commands that write models: convert, split, merge and set, and the search
+// for a command line that works when one does not.
 package write
 
 import (

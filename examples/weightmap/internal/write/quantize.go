@@ -38,8 +38,8 @@ func optionsOf(name string) (o tensor.QuantizeOptions) {
 	return o
 }
 
-// kindsOf returns the kinds that a format supports, by trying to lay out a tensor. With a graph ONNX
-// has nodes that dequantize.
+// kindsOf returns the kinds that a format supports, by trying to lay out a tensor. With a graph
+// ONNX has nodes that dequantize.
 func kindsOf(to string, graph bool) (has []string) {
 	for _, kind := range Kinds {
 		f, err := quantizing(to, kind)

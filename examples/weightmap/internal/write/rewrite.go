@@ -123,8 +123,8 @@ func storeWIA(m *format.Model, o *format.WriteOptions) {
 	if f.Compression() != wia.None {
 		o.Compression = f.Compression().String()
 	}
-	// A schema does not say how tensors are stored. A tensor in a compressed graph is compressed with
-	// the graph (Stored is -1).
+	// A schema does not say how tensors are stored. A tensor in a compressed graph is compressed
+	// with the graph (Stored is -1).
 	packed := map[string]wia.Compression{}
 	o.Format = wia.Format{CompressTensor: func(t tensor.Info) wia.Compression { return packed[t.Name] }}
 	for name, v := range f.Tensors() {

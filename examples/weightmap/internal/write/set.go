@@ -117,12 +117,14 @@ func set(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) (
 	return err
 }
 
-// checkSet refuses arguments of set without OUT, or with a pair without its key, and suggests what works.
+// checkSet refuses arguments of set without OUT, or with a pair without its key, and suggests what
+// works.
 func checkSet(c *cli.Tool, l modelfile.CommandLine, o string) error {
 	if len(l.Files) == 0 {
 		return nil // InOut says that IN is missing
 	}
-	fixed, pairs := l, l.Files[1:]
+	fixed := l
+	pairs := l.Files[1:]
 	fixed.Files = l.Files[:1:1]
 	var wrong []string
 	switch {

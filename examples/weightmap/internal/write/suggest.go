@@ -241,7 +241,8 @@ func (o *convertFlags) instead(l modelfile.CommandLine, m *format.Model, refused
 	if fixed[schema.LossDType] != nil && o.dtype+o.quantize == "" {
 		list = append(list, l.With("-dtype", "float32"))
 	}
-	less, weights := l, false // leave tensors out: harmless if they are not weights
+	less := l
+	weights := false // leave tensors out: harmless if they are not weights
 	names := slices.Concat(fixed[schema.LossDType], fixed[schema.LossShape])
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
 		less = less.With("-skip", name)
