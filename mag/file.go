@@ -22,8 +22,8 @@ func Open(path string, o *format.Options) (*File, error) {
 	return &File{m, m.Own().(*parsed)}, nil
 }
 
-// From returns m as a File: one that was opened from memory (format.OpenBytes), a reader or a descriptor,
-// for example. It reports false if m has another format.
+// From returns m as a File: one that was opened from memory (format.OpenBytes), a reader or a
+// descriptor, for example. It reports false if m has another format.
 func From(m *format.Model) (*File, bool) {
 	f, ok := m.Own().(*parsed)
 	if !ok {

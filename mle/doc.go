@@ -279,12 +279,12 @@
 //	 44    64   signature           of the 32 bytes of model_hash
 //	108    32   model_hash          of all bytes of the file but this section
 //
-// Trust comes from the caller's key; the key in the file only claims who signed.
-// CheckSignature reports whether a file is unsigned, signed with an untrusted key,
-// valid, or tampered with, which means that the hash, or the signature by the key in
-// the file, does not match, or that the file has changed since it was opened. With a trusted key, Verify requires a valid signature;
-// without one, it compares the hash, and the key in the file must have made the signature (ErrSignature
-// otherwise, also from CheckClaim, which compares no hash). Opening checks neither. Sign signs an existing file: it copies the
-// file, adds or replaces the section, updates the header, and renames the copy over
-// the file. If it fails, the old file is untouched.
+// Trust comes from the caller's key; the key in the file only claims who signed. CheckSignature
+// reports whether a file is unsigned, signed with an untrusted key, valid, or tampered with, which
+// means that the hash, or the signature by the key in the file, does not match, or that the file
+// has changed since it was opened. With a trusted key, Verify requires a valid signature; without
+// one, it compares the hash, and the key in the file must have made the signature (ErrSignature
+// otherwise, also from CheckClaim, which compares no hash). Opening checks neither. Sign signs an
+// existing file: it copies the file, adds or replaces the section, updates the header, and renames
+// the copy over the file. If it fails, the old file is untouched.
 package mle

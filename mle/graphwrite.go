@@ -35,8 +35,10 @@ type graphBuilder struct {
 func buildIR(p *schema.Schema, version int, l *schema.LossList) *IR {
 	b := graphBuilder{ir: &IR{}, p: p, version: uint32(version), losses: l}
 	if p.Graph != nil {
-		b.tensors, b.ids = make(map[string]int, len(p.Tensors)), make(map[string]uint32, len(p.Tensors))
-		b.described, b.objects = map[uint32]bool{}, map[shared[schema.Attribute]]json.RawMessage{}
+		b.tensors = make(map[string]int, len(p.Tensors))
+		b.ids = make(map[string]uint32, len(p.Tensors))
+		b.described = map[uint32]bool{}
+		b.objects = map[shared[schema.Attribute]]json.RawMessage{}
 		for i := range p.Tensors {
 			b.tensors[p.Tensors[i].Name] = i
 		}
@@ -155,7 +157,9 @@ func (b *graphBuilder) describe(id uint32, v *schema.ValueInfo) {
 	}
 	d := &b.ir.Tensors[id]
 	if !d.Constant() && !b.described[id] {
-		d.DType, d.Shape, b.described[id] = v.DType, shape, true
+		d.DType = v.DType
+		d.Shape = shape
+		b.described[id] = true
 		d.Code, _ = dtypeCode(v.DType)
 	}
 	switch {
@@ -238,7 +242,8 @@ func (b *graphBuilder) object(i int, attributes []schema.Attribute) json.RawMess
 
 // checkIR checks that the caller's graph matches the schema and fits the layout.
 func checkIR(ir *IR, p *schema.Schema, version uint32) error {
-	names, left := map[string]bool{}, p.Tensors
+	names := map[string]bool{}
+	left := p.Tensors
 	for i := range ir.Tensors {
 		d := &ir.Tensors[i]
 		switch err := cmp.Or(tensor.CheckName(d.Name), fits(d.Shape)); {
@@ -331,7 +336,8 @@ func putRow[T uint32 | int64](w *wire.Buffer, list []T, room int) {
 // of each node's attributes in the graph section.
 func joinAttributes(ir *IR) (attrs []byte, at []uint32, err error) {
 	base := uint64(graphHead) + uint64(len(ir.Tensors))*descriptorSize + uint64(len(ir.Nodes))*nodeSize
-	seen, known := map[string]uint32{}, map[shared[byte]]uint32{}
+	seen := map[string]uint32{}
+	known := map[shared[byte]]uint32{}
 	at = make([]uint32, len(ir.Nodes))
 	for i := range ir.Nodes {
 		text := ir.Nodes[i].Attributes
@@ -351,7 +357,8 @@ func joinAttributes(ir *IR) (attrs []byte, at []uint32, err error) {
 				off = uint32(base + uint64(len(attrs)))
 				attrs = append(attrs, text...)
 			}
-			seen[string(text)], known[same] = off, off
+			seen[string(text)] = off
+			known[same] = off
 		}
 		at[i] = off
 	}

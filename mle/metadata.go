@@ -23,7 +23,8 @@ func (f *parsed) readMetadata() (err error) {
 		return nil
 	}
 	o := jsonOptions
-	o.Memory, o.Stored = f.memory, f.h.Metadata.Size
+	o.Memory = f.memory
+	o.Stored = f.h.Metadata.Size
 	if f.metadata, err = jsonmeta.Parse(f.meta, o); err != nil {
 		return jsonError(err, "metadata", f.h.Metadata.Offset)
 	}
@@ -32,7 +33,8 @@ func (f *parsed) readMetadata() (err error) {
 
 // readNames sets the names of the descriptors: those in the metadata, or "tensor_0" and so on.
 func (f *parsed) readNames() error {
-	all, n := f.ir.Tensors, 0
+	all := f.ir.Tensors
+	n := 0
 	list, ok := f.metadata.Get(namesKey)
 	if !ok {
 		for i := range all {
@@ -57,10 +59,12 @@ func (f *parsed) readNames() error {
 	return nil
 }
 
-// eachName calls each for the names in a list of them, a value of metadata. It fails for any other value.
+// eachName calls each for the names in a list of them, a value of metadata. It fails for any other
+// value.
 func eachName(list any, each func(name string) error) error {
 	raw, _ := list.(json.RawMessage)
-	s, text := jsonmeta.NewScanner(raw, jsonmeta.Options{}), string(raw) // names share the memory of text
+	s := jsonmeta.NewScanner(raw, jsonmeta.Options{})
+	text := string(raw) // names share the memory of text
 	return s.Array(func(int) error {
 		at := s.Offset() + 1
 		name, err := s.Text()

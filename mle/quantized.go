@@ -25,7 +25,8 @@ func asFloats(p *schema.Schema) *schema.Schema {
 	out.Tensors = slices.Clone(p.Tensors)
 	for i := range out.Tensors {
 		if t := &out.Tensors[i]; storable(t) {
-			t.DType, t.Quant = tensor.Float32, nil
+			t.DType = tensor.Float32
+			t.Quant = nil
 			t.Size, _ = t.ByteSize()
 		}
 	}
@@ -79,7 +80,8 @@ type quantizedWeights struct {
 }
 
 func (w *quantizedWeights) Tensor(i int, in driver.Input) error {
-	at, t := w.offsets[i], &w.from[i]
+	at := w.offsets[i]
+	t := &w.from[i]
 	pad := len(w.pad(i)) / 4
 	if t.Quant == nil {
 		return w.exact(in, at, pad)
@@ -130,7 +132,8 @@ func (w *quantizedWeights) exact(in driver.Input, at int64, pad int) error {
 	return nil
 }
 
-// run returns the scale and the codes of the first numbers that a chunk can hold, with zero point 1.
+// run returns the scale and the codes of the first numbers that a chunk can hold, with zero point
+// 1.
 func run(floats []float32) (scale float32, codes []byte) {
 	for _, x := range floats {
 		size := float32(math.Abs(float64(x)))

@@ -19,7 +19,8 @@ const (
 	structureSums
 )
 
-// declaredSums are the checksums of the structure, with the memory that they need, and where the others are in the list.
+// declaredSums are the checksums of the structure, with the memory that they need, and where the
+// others are in the list.
 type declaredSums struct {
 	list    [structureSums]driver.Sum
 	longer  driver.Sum // another form of that of the header
@@ -151,7 +152,8 @@ func (f *parsed) fileSum() driver.Sum {
 	if f.sig == nil {
 		return s
 	}
-	at, end := f.h.Signature.Offset, f.h.Signature.End()
+	at := f.h.Signature.Offset
+	end := f.h.Signature.End()
 	s.Ranges = []driver.Range{{Size: at}, {Offset: end, Size: f.src.Size() - end}}
 	s.Size = f.src.Size() - f.h.Signature.Size
 	s.By = "sha256 of the file"
@@ -167,7 +169,8 @@ func (f *parsed) sumsOf(i int) (from, to int) {
 	return f.declared.data + first, f.declared.data + end
 }
 
-// chunkSum returns the checksum of the stored bytes of a chunk: those of the file, or what they are once decrypted.
+// chunkSum returns the checksum of the stored bytes of a chunk: those of the file, or what they are
+// once decrypted.
 func (f *parsed) chunkSum(i int) driver.Sum {
 	c := &f.comp.chunks[i]
 	r := f.chunkFields(i)
@@ -199,8 +202,8 @@ func (f *parsed) chunkSum(i int) driver.Sum {
 	return s
 }
 
-// contentSum returns the checksum of the uncompressed weights. For float16 it may be that of the reference
-// implementation, which Notes then reports.
+// contentSum returns the checksum of the uncompressed weights. For float16 it may be that of the
+// reference implementation, which Notes then reports.
 func (f *parsed) contentSum(weights []driver.Range) driver.Sum {
 	s := driver.Sum{
 		Name: "uncompressed weights",
@@ -269,7 +272,8 @@ func (f *parsed) flushedSum(v driver.Verification) (uint64, error) {
 		halves = append(halves[:0], in[:min(step, len(in))]...)
 		for i := 0; i < len(halves); i += 2 {
 			if binary.LittleEndian.Uint16(halves[i:])&exponent == 0 {
-				halves[i], halves[i+1] = 0, 0
+				halves[i] = 0
+				halves[i+1] = 0
 			}
 		}
 		if err := v.Context().Err(); err != nil {
@@ -282,7 +286,8 @@ func (f *parsed) flushedSum(v driver.Verification) (uint64, error) {
 	if uint32(s) != f.comp.Checksum {
 		return uint64(s), nil
 	}
-	// Weights that are not what was written may have this checksum by chance: other sums are compared at the same time.
+	// Weights that are not what was written may have this checksum by chance: other sums are
+	// compared at the same time.
 	right, err := f.storedIsRight(v)
 	if err != nil {
 		return 0, err
@@ -293,7 +298,8 @@ func (f *parsed) flushedSum(v driver.Verification) (uint64, error) {
 	return uint64(s), nil
 }
 
-// storedIsRight reports whether the stored weights have the checksum of the header, if that has one.
+// storedIsRight reports whether the stored weights have the checksum of the header, if that has
+// one.
 func (f *parsed) storedIsRight(v driver.Verification) (bool, error) {
 	if f.h.WeightsChecksum == 0 {
 		return true, nil
@@ -325,7 +331,8 @@ func (f *parsed) StreamSection(w io.Writer) error {
 
 // stream implements driver.Parsed.
 func (f *parsed) stream(i int, w io.Writer) error {
-	off, n := f.at[i], f.index.Size(i)
+	off := f.at[i]
+	n := f.index.Size(i)
 	if f.shares(i) {
 		b, err := f.content()
 		if err != nil {

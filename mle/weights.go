@@ -46,10 +46,12 @@ func (p *compression) find(off int64) int {
 	return sort.Search(len(p.chunks), func(i int) bool { return p.chunks[i].Offset > off }) - 1
 }
 
-// covering returns the range of chunks that hold n bytes at off, and their stored range. n must not be 0.
+// covering returns the range of chunks that hold n bytes at off, and their stored range. n must not
+// be 0.
 func (p *compression) covering(off, n int64) (first, end int, stored Section) {
 	first, end = p.find(off), p.find(off+n-1)+1
-	from, last := p.chunks[first].Stored, &p.chunks[end-1]
+	from := p.chunks[first].Stored
+	last := &p.chunks[end-1]
 	return first, end, Section{from, last.Stored + last.StoredSize - from}
 }
 
@@ -85,7 +87,8 @@ func (f *parsed) once(c *cached, n int64, do func() ([]byte, error)) ([]byte, er
 
 // close drops decrypted and decompressed weights.
 func (f *parsed) close() error {
-	f.plain, f.whole = cached{}, cached{}
+	f.plain = cached{}
+	f.whole = cached{}
 	return nil
 }
 
@@ -97,7 +100,8 @@ func (f *parsed) needsKey() bool { return f.encrypted() && f.cipher == nil }
 
 // load returns the bytes of tensor i, which is compressed or encrypted.
 func (f *parsed) load(i int) (b []byte, err error) {
-	off, n := f.at[i], f.index.Size(i)
+	off := f.at[i]
+	n := f.index.Size(i)
 	if !f.shares(i) {
 		b, err = f.loadChunks(off, n)
 	} else if b, err = f.content(); err == nil {

@@ -97,7 +97,8 @@ func (w *plainWeights) Finish() error {
 		w.out.original.join(uint32(w.sums[i]), w.schema.Tensors[i].Size)
 		w.out.original.Write(w.pad(i))
 	}
-	w.out.size, w.out.sum = w.size, uint32(w.out.original)
+	w.out.size = w.size
+	w.out.sum = uint32(w.out.original)
 	return w.encoder.Finish()
 }
 
@@ -135,7 +136,8 @@ type chunkedWeights struct {
 
 // Tensor stores tensor i and the padding behind it.
 func (w *chunkedWeights) Tensor(i int, in driver.Input) error {
-	at, end := w.offsets[i], w.offsets[i+1]
+	at := w.offsets[i]
+	end := w.offsets[i+1]
 	r := io.MultiReader(in, bytes.NewReader(w.pad(i)))
 	for at < end {
 		n := min(w.o.ChunkSize*int64(runtime.GOMAXPROCS(0)), end-at)
@@ -153,7 +155,8 @@ func (w *chunkedWeights) Tensor(i int, in driver.Input) error {
 
 // store compresses chunks in parallel and writes them in order.
 func (w *chunkedWeights) store(at int64, chunks [][]byte) error {
-	outs, sums := make([][]byte, len(chunks)), make([]uint32, len(chunks))
+	outs := make([][]byte, len(chunks))
+	sums := make([]uint32, len(chunks))
 	err := work.Each(w.o.common.Context, len(chunks), 0, func(i int) (err error) {
 		outs[i], sums[i], err = compress(w.o.method, chunks[i], w.o.level)
 		return err

@@ -49,7 +49,8 @@ func each[A, B any](list []A, f func(A) B) []B {
 func dangling(ops []Operator, isConstant func(uint32) bool) (entering, leaving []uint32) {
 	var consumed, produced []uint32
 	for i := range ops {
-		consumed, produced = append(consumed, ops[i].Inputs...), append(produced, ops[i].Outputs...)
+		consumed = append(consumed, ops[i].Inputs...)
+		produced = append(produced, ops[i].Outputs...)
 	}
 	consumed, produced = sorted(consumed), sorted(produced)
 	entering = slices.DeleteFunc(slices.Clone(consumed), func(id uint32) bool { return in(produced, id) || isConstant(id) })

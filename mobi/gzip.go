@@ -71,7 +71,8 @@ func (d *document) pack(t driver.Target) (driver.Encoder, error) {
 // Tensor implements driver.Encoder. It stores constant i uncompressed and, behind
 // that, compressed, and keeps the smaller of the two.
 func (p *packer) Tensor(i int, in driver.Input) error {
-	plain, packed := io.NewOffsetWriter(p.target, p.end), io.NewOffsetWriter(p.target, p.end+in.Size())
+	plain := io.NewOffsetWriter(p.target, p.end)
+	packed := io.NewOffsetWriter(p.target, p.end+in.Size())
 	z, err := gzip.Codec.NewWriter(packed, p.o.Level, in.Size())
 	if err != nil {
 		return err

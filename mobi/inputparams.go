@@ -11,7 +11,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// The parameters of an operator that describe the constant it consumes as an input, as indexes into inputSuffixes.
+// The parameters of an operator that describe the constant it consumes as an input, as indexes into
+// inputSuffixes.
 const (
 	scale = iota
 	zeroPoint
@@ -43,23 +44,28 @@ func quantParam(name string) (input int, ok bool) {
 	return input, ok && kind != tensorName
 }
 
-// describe adds the parameters of inputs to operators, which it copies: quantization, unless operators have some
-// already, and, with KeepNames, the names of constants, each in the first operator that consumes it. It adds
-// operators to a schema without any, and lists what no operator holds.
+// describe adds the parameters of inputs to operators, which it copies: quantization, unless
+// operators have some already, and, with KeepNames, the names of constants, each in the first
+// operator that consumes it. It adds operators to a schema without any, and lists what no operator
+// holds.
 func (d *document) describe(ops []Operator, keepNames bool) (_ []Operator, refusal error) {
 	var ids []uint32 // of tensors to describe
-	index, named := map[uint32]int{}, map[int]bool{}
+	index := map[uint32]int{}
+	named := map[int]bool{}
 	for i, id := range d.ids {
 		t := &d.Tensors[i]
 		if _, isID := parseDecimal(t.Name, 32); !isID || t.Quant != nil {
-			ids, index[id], named[i] = append(ids, id), i, isID
+			ids = append(ids, id)
+			index[id] = i
+			named[i] = isID
 		}
 	}
 	if keepNames && len(ops) == 0 {
 		ops = d.nameOperators(ids)
 	}
 	ops = slices.Clone(ops)
-	known, consumed := quantizationsOf(ops), map[int]bool{}
+	known := quantizationsOf(ops)
+	consumed := map[int]bool{}
 	for k := range ops {
 		op := &ops[k]
 		var names, quants []Param
@@ -71,7 +77,8 @@ func (d *document) describe(ops []Operator, keepNames bool) (_ []Operator, refus
 			t := &d.Tensors[i]
 			name := inputParam(input, tensorName, t.Name)
 			if _, taken := op.Param(name.Name); keepNames && !named[i] && !taken && input < mostNames {
-				names, named[i] = append(names, name), true
+				names = append(names, name)
+				named[i] = true
 			}
 			if consumed[i] = true; t.Quant != nil && known[id] == nil {
 				quants = append(quants, quantParams(input, t.Quant)...)

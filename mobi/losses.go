@@ -10,8 +10,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// addTensors describes the constants, uncompressed, sets the flags that follow from them, and lists what records
-// cannot hold.
+// addTensors describes the constants, uncompressed, sets the flags that follow from them, and lists
+// what records cannot hold.
 func (d *document) addTensors() {
 	d.losses.DTypes(d.Schema, "MOBI", dtypes[:])
 	for i := range d.Tensors {
@@ -29,8 +29,8 @@ func (d *document) addTensors() {
 	}
 }
 
-// graphLosses lists what operators and specs cannot hold of the graph, and returns its operators, nil if the graph
-// is lost.
+// graphLosses lists what operators and specs cannot hold of the graph, and returns its operators,
+// nil if the graph is lost.
 func (d *document) graphLosses() []Operator {
 	g := d.Graph
 	if g.Name != "" && d.model.name != "" && g.Name != d.model.name {

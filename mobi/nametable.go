@@ -18,7 +18,8 @@ const (
 	metadataParam        = "fields"
 )
 
-// nameOperators returns operators that consume the constants with the given ids, for a schema without operators.
+// nameOperators returns operators that consume the constants with the given ids, for a schema
+// without operators.
 func (d *document) nameOperators(ids []uint32) (ops []Operator) {
 	var keys []string
 	for _, e := range d.Metadata {
@@ -85,11 +86,13 @@ func (f *parsed) restore(p *schema.Schema) {
 			*s = name
 		}
 	}
-	before, after := map[string]bool{}, map[string]bool{}
+	before := map[string]bool{}
+	after := map[string]bool{}
 	eachName(p, func(s *string) {
 		name := *s
 		rename(&name)
-		before[*s], after[name] = true, true
+		before[*s] = true
+		after[name] = true
 	})
 	if len(before) != len(after) {
 		return

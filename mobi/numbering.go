@@ -23,7 +23,8 @@ func newNumbering(tensors []tensor.Info, g *schema.Graph) numbering {
 	taken := make([]uint32, 0, len(tensors))
 	for i := range tensors {
 		if id, ok := parseDecimal(tensors[i].Name, 32); ok {
-			n.ids[i], taken = uint32(id), append(taken, uint32(id))
+			n.ids[i] = uint32(id)
+			taken = append(taken, uint32(id))
 		}
 	}
 	var values []string
@@ -60,8 +61,8 @@ func newNumbering(tensors []tensor.Info, g *schema.Graph) numbering {
 	return n
 }
 
-// values returns the edges of g that are no constants, inputs first and outputs last. It adds the ids that
-// the names of the others stand for to taken.
+// values returns the edges of g that are no constants, inputs first and outputs last. It adds the
+// ids that the names of the others stand for to taken.
 func (n *numbering) values(g *schema.Graph, taken *[]uint32) (values []string) {
 	rank := map[string]int{} // of inputs below 0, of outputs above
 	for i, v := range g.Outputs {
@@ -77,7 +78,8 @@ func (n *numbering) values(g *schema.Graph, taken *[]uint32) (values []string) {
 	slices.SortStableFunc(values, func(a, b string) int { return rank[a] - rank[b] })
 	for _, s := range values {
 		if id, ok := parseDecimal(s, 32); ok && rank[s] == 0 {
-			n.byName[s], *taken = uint32(id), append(*taken, uint32(id))
+			n.byName[s] = uint32(id)
+			*taken = append(*taken, uint32(id))
 		}
 	}
 	return values

@@ -20,7 +20,8 @@ func quantizationsOf(ops []Operator) map[uint32]*tensor.Quantization {
 			}
 		}
 		for input, values := range params {
-			id, q := op.Inputs[input], quantization(values)
+			id := op.Inputs[input]
+			q := quantization(values)
 			if known := found[id]; known != nil && !known.Equal(q) {
 				q = unsound()
 			}

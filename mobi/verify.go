@@ -4,7 +4,8 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 )
 
-// The declared checksums: of the whole file, of the header, and of the rest of the structure, which has none of its own.
+// The declared checksums: of the whole file, of the header, and of the rest of the structure, which
+// has none of its own.
 const (
 	fileSum = iota
 	headerSum
@@ -32,7 +33,8 @@ func (f *parsed) declareHeader(at int64) {
 	s.Zeroed = f.zeroed[:]
 }
 
-// sums implements driver.Parsed. The footer is an Adler-32 or a CRC-32 of all that is before it, all constants included.
+// sums implements driver.Parsed. The footer is an Adler-32 or a CRC-32 of all that is before it,
+// all constants included.
 func (f *parsed) sums() []driver.Sum {
 	h := &f.header
 	digest := driver.Digest{Kind: driver.Adler32, Want: uint64(f.footer), Field: "footer", Offset: h.graphEnd()}

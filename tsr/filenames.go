@@ -16,7 +16,8 @@ const maxFileName = 255
 // fileNames returns a file name for each tensor, and why it is not the tensor's name, or "".
 // Tensors that keep their names choose first.
 func fileNames(tensors []tensor.Info) (files, why []string) {
-	files, why = make([]string, len(tensors)), make([]string, len(tensors))
+	files = make([]string, len(tensors))
+	why = make([]string, len(tensors))
 	taken := make(map[string]string, len(tensors))
 	for i := range tensors {
 		s := tensors[i].Name
@@ -52,7 +53,8 @@ func substitute(s string, taken map[string]string, tried map[string]int) string 
 	if unusable(s) != "" {
 		s = "_" + strings.Map(portable, s)
 	}
-	out, folded := s, fold(s)
+	out := s
+	folded := fold(s)
 	for {
 		if _, twice := taken[fold(out)]; !twice {
 			return out

@@ -76,15 +76,14 @@
 // symbolic link leads out of the directory, except as Options.Root says.
 // length must be the size of the tensor.
 //
-// Opening a model opens the files, at most 64, and reads nothing of them; of
-// others it records device, inode, size, mtime and ctime. They may be missing, as
-// may the directory if the model was not opened by path. A file is mapped, once
-// for all its tensors, when one of them is first used: the file that was opened
-// with the model, whatever has taken its place. If it appeared, or its content
-// changed since the model was opened, using it fails. Model.Verify checks that the ranges exist and match
-// the SHA-256 checksums that are recorded; a range that tensors share is hashed
-// once. With a trusted key, external data without a checksum is ErrSignature,
-// since the signature does not cover it. The writer always records a checksum.
+// Opening a model opens the files, at most 64, and reads nothing of them; of others it records
+// device, inode, size, mtime and ctime. They may be missing, as may the directory if the model was
+// not opened by path. A file is mapped, once for all its tensors, when one of them is first used:
+// the file that was opened with the model, whatever has taken its place. If it appeared, or its
+// content changed since the model was opened, using it fails. Model.Verify checks that the ranges
+// exist and match the SHA-256 checksums that are recorded; a range that tensors share is hashed
+// once. With a trusted key, external data without a checksum is ErrSignature, since the signature
+// does not cover it. The writer always records a checksum.
 //
 // # Checksums and signatures
 //
@@ -97,15 +96,14 @@
 // no checksum is recorded. With CheckTouch, the checksum of the block, or of the
 // external range, is compared before the first use of a tensor.
 //
-// The signed message is the four digests in that order, then the timestamp as a
-// little-endian int64: 136 bytes. "RSA-SHA256" is PKCS #1 v1.5; "ECDSA" is
-// P-256 with SHA-256, in ASN.1. The public key in the file (PKIX DER, optional)
-// only claims who signed. Trust comes from the key that the caller gives to
-// Verify, and the key in the file must equal it. Without a trusted key, a key in
-// the file must have made the signature: ErrSignature otherwise, from Verify and
-// CheckClaim, not from opening. RSA keys there have at most 16,384 bits. The header, which is signed,
-// states the size of the signature block, but the length of an ECDSA signature
-// varies: a padding field fills the rest.
+// The signed message is the four digests in that order, then the timestamp as a little-endian
+// int64: 136 bytes. "RSA-SHA256" is PKCS #1 v1.5; "ECDSA" is P-256 with SHA-256, in ASN.1. The
+// public key in the file (PKIX DER, optional) only claims who signed. Trust comes from the key that
+// the caller gives to Verify, and the key in the file must equal it. Without a trusted key, a key
+// in the file must have made the signature: ErrSignature otherwise, from Verify and CheckClaim, not
+// from opening. RSA keys there have at most 16,384 bits. The header, which is signed, states the
+// size of the signature block, but the length of an ECDSA signature varies: a padding field fills
+// the rest.
 //
 // The signature does not cover the rest of the signature block: the public key,
 // padding, unknown fields, and checksums of other blocks. A file stays valid when
@@ -182,21 +180,20 @@
 // stable storage by then. If the rename fails, the new data is removed. A
 // name of more than 100 bytes is cut, and a hash of the whole name follows.
 //
-// Once the new model is in place, the data files of that pattern that the old model named are removed,
-// unless a model of this format in the same directory, or in one on the way to
-// the data, names them. The writer looks at all files there, by content and by
-// extension. If one of them cannot be read, for example because it is encrypted
-// with another key, nothing is removed. Data that no model names, since its writer was killed, is removed by the
-// next process that replaces the model, once it is a day old. A model
-// that is open keeps the old data it has mapped; using the rest fails.
+// Once the new model is in place, the data files of that pattern that the old model named are
+// removed, unless a model of this format in the same directory, or in one on the way to the data,
+// names them. The writer looks at all files there, by content and by extension. If one of them
+// cannot be read, for example because it is encrypted with another key, nothing is removed. Data
+// that no model names, since its writer was killed, is removed by the next process that replaces
+// the model, once it is a day old. A model that is open keeps the old data it has mapped; using the
+// rest fails.
 //
 // # Copies
 //
-// format.Writer.WriteModel with the schema of Model.Schema preserves everything in a file, including unknown
-// fields and the text of the metadata, unless the schema is changed. To
-// compress, encrypt or sign a file, copy it with other options. Checksums and the
-// signature are recomputed, and tensors stored in initializers of the graph move to
-// the tensor block.
+// format.Writer.WriteModel with the schema of Model.Schema preserves everything in a file,
+// including unknown fields and the text of the metadata, unless the schema is changed. To compress,
+// encrypt or sign a file, copy it with other options. Checksums and the signature are recomputed,
+// and tensors stored in initializers of the graph move to the tensor block.
 //
 // # Cost of opening
 //

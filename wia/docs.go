@@ -18,10 +18,10 @@ type Doc struct {
 	Properties [][2]string
 }
 
-// Docs returns the doc strings and properties of the graph with its nodes, attributes and values, and of the tensors
-// (sections 3.2 and 4.1 of the specification), in the order of the file,
-// graph first. Parts without any are left out. It reads the descriptions each time, and counts them against
-// Options.MaxMemory (ErrLimit); after Close it returns ErrClosed.
+// Docs returns the doc strings and properties of the graph with its nodes, attributes and values,
+// and of the tensors (sections 3.2 and 4.1 of the specification), in the order of the file, graph
+// first. Parts without any are left out. It reads the descriptions each time, and counts them
+// against Options.MaxMemory (ErrLimit); after Close it returns ErrClosed.
 func (f *File) Docs() ([]Doc, error) {
 	var d docs
 	err := f.Guard(func() error {

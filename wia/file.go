@@ -10,12 +10,11 @@ import (
 // this format has. Its methods are safe for concurrent use. The zero File is
 // closed.
 //
-// Version is "1." and the minor version. Metadata has "model_info" and its
-// siblings as json.RawMessage. Tensors are in the order of their records. Attribute values of the graph have the type of
-// their AttributeType; the value of an attribute that refers to one of an
-// enclosing function is nil. Initializers is never nil: it lists the tensors
-// that the graph declares. Signature.PublicKey is nil if the file has no key or
-// the key cannot be parsed.
+// Version is "1." and the minor version. Metadata has "model_info" and its siblings as
+// json.RawMessage. Tensors are in the order of their records. Attribute values of the graph have
+// the type of their AttributeType; the value of an attribute that refers to one of an enclosing
+// function is nil. Initializers is never nil: it lists the tensors that the graph declares.
+// Signature.PublicKey is nil if the file has no key or the key cannot be parsed.
 //
 // Verify checks the SHA-256 of the header, metadata, graph and tensor blocks and
 // of external data, and that compressed tensors inflate to their size. It fails
@@ -41,8 +40,8 @@ func Open(path string, o *format.Options) (*File, error) {
 	return &File{m, m.Own().(*parsed)}, nil
 }
 
-// From returns m as a File: one that was opened from memory (format.OpenBytes), a reader or a descriptor,
-// for example. It reports false if m has another format.
+// From returns m as a File: one that was opened from memory (format.OpenBytes), a reader or a
+// descriptor, for example. It reports false if m has another format.
 func From(m *format.Model) (*File, bool) {
 	f, ok := m.Own().(*parsed)
 	if !ok {

@@ -36,14 +36,16 @@ func (p *parser) decodeGraph() error {
 			err = &protobuf.Defect{Err: err}
 		}
 	}
-	p.decoded, g.Tally = decoded, nil
+	p.decoded = decoded
+	g.Tally = nil
 	return g.locate("graph", err)
 }
 
 // Initializer implements onnxgraph.Format. Subgraphs have a separate scope: their
 // initializers with data are not tensors of the file.
 func (p *parser) Initializer(msg protobuf.Field, level int, main bool) ([]byte, error) {
-	h, x := p.head, p.index
+	h := p.head
+	x := p.index
 	h.reset()
 	if err := h.read(&p.graph().Source, msg, level); err != nil {
 		return nil, err
@@ -125,7 +127,9 @@ func (f *parsed) view(h *head, s *protobuf.Source) (tensor.View, error) {
 		data, _ := s.Bytes(h.raw.Start, h.raw.End) // it is in memory
 		return tensor.FromInfo(info, data)
 	}
-	info.Offset, info.Size, info.Stored = h.ext.offset, h.size, h.size
+	info.Offset = h.ext.offset
+	info.Size = h.size
+	info.Stored = h.size
 	return f.files.View(f.src, h.ext.location, &info), nil
 }
 

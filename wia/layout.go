@@ -131,7 +131,7 @@ var (
 	graphMsg, signatureBlockMsg             = messages["Graph"], messages["SignatureBlock"]
 	blockMessages                           = [...]*protobuf.Message{graphBlock: graphMsg, tensorBlock: tensorDataMsg}
 
-	// nativeMsg is the message in Native.Raw: the graph and the records of tensors, without data, the
-	// unknown fields of the tensor and signature blocks, and the text of the metadata.
+	// nativeMsg is the message in Native.Raw: the graph and the records of tensors, without data,
+	// the unknown fields of the tensor and signature blocks, and the text of the metadata.
 	nativeMsg = messages["Native"]
 )

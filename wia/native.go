@@ -15,7 +15,8 @@ import (
 
 // native returns what a schema cannot hold.
 func (f *parsed) native() (*schema.Native, error) {
-	meta, block := &f.payloads[metadataBlock], &f.payloads[tensorBlock]
+	meta := &f.payloads[metadataBlock]
+	block := &f.payloads[tensorBlock]
 	n := f.graph().Size + meta.Size + 64*int64(len(f.records))
 	if err := f.memory.Reserve(n); err != nil {
 		return nil, wire.Error(formatName, "graph", -1, err)
@@ -71,7 +72,8 @@ func (f *parsed) nativeGraph() ([]byte, error) {
 
 // inline returns the view of a tensor inside the graph if its data is external.
 func (f *parsed) inline(raw []byte) (v tensor.View, external bool, err error) {
-	h, s := newHead(), protobuf.InMemory(raw)
+	h := newHead()
+	s := protobuf.InMemory(raw)
 	if h.read(s, s.All(), 3) != nil || h.data != externalArm || h.check(0) != nil {
 		return v, false, nil
 	}
@@ -83,8 +85,10 @@ func (f *parsed) inline(raw []byte) (v tensor.View, external bool, err error) {
 // private memory, and the unknown fields of the CompressedTensor around it. It
 // checks the message again, since the file may have changed.
 func (f *parsed) tensorMessage(i int) (b, around []byte, err error) {
-	r, p := &f.records[i], f.payloadOf(i)
-	s, msg := f.reader(p), protobuf.Field{Start: r.at, End: r.end}
+	r := &f.records[i]
+	p := f.payloadOf(i)
+	s := f.reader(p)
+	msg := protobuf.Field{Start: r.at, End: r.end}
 	defer s.Close()
 	if r.compressed {
 		err = s.SplitInner(compressedMsg, msg, 1, &b, rawArm)
@@ -92,7 +96,8 @@ func (f *parsed) tensorMessage(i int) (b, around []byte, err error) {
 	} else {
 		err = s.Split(tensorMsg, msg, nil, &b, rawArm)
 	}
-	name, own := "", protobuf.InMemory(b)
+	name := ""
+	own := protobuf.InMemory(b)
 	err = cmp.Or(err, own.Read(tensorMsg, own.All(), 2, &protobuf.Into{1: &name}))
 	if err == nil && name != f.index.Name(i) {
 		err = protobuf.Corruptf("", r.at, "the file has changed since it was opened")
@@ -117,9 +122,11 @@ type rest struct {
 	compressed []byte // unknown fields of CompressedTensor
 }
 
-// originalOf decodes the schema's Native, if it has one of this format, and adds what contradicts the schema to l.
+// originalOf decodes the schema's Native, if it has one of this format, and adds what contradicts
+// the schema to l.
 func originalOf(p *schema.Schema, l *schema.LossList) *original {
-	n, o := p.Native, &original{tensors: map[string]rest{}}
+	n := p.Native
+	o := &original{tensors: map[string]rest{}}
 	if n == nil || n.Format != formatName {
 		return o
 	}
@@ -182,7 +189,8 @@ func (r *rest) quantizes(info *tensor.Info) bool {
 	if len(r.tensor) == 0 {
 		return info.Quant == nil
 	}
-	h, s := newHead(), protobuf.InMemory(r.tensor)
+	h := newHead()
+	s := protobuf.InMemory(r.tensor)
 	return h.read(s, s.All(), 2) == nil && h.quant.quantization().Equal(info.Quant)
 }
 

@@ -20,8 +20,8 @@ type payload struct {
 	at              int64 // file offset of the block
 }
 
-// offset returns the offset in the file of a byte of the block, or of the block if it is compressed or
-// encrypted.
+// offset returns the offset in the file of a byte of the block, or of the block if it is compressed
+// or encrypted.
 func (p *payload) offset(at int64) int64 {
 	if p.Base < 0 {
 		return p.at
@@ -43,7 +43,10 @@ func (p *payload) locate(name string, err error) error {
 
 // load reads the payload of a block, except for a tensor block that stays in the file.
 func (p *parser) load(b block) (*payload, error) {
-	s, to, cipher, base := p.hdr.blocks[b], &p.payloads[b], p.cipher, p.hdr.blocks[b].off
+	s := p.hdr.blocks[b]
+	to := &p.payloads[b]
+	cipher := p.cipher
+	base := p.hdr.blocks[b].off
 	fail := func(field string, err error) (*payload, error) { return nil, wire.Error(formatName, field, s.off, err) }
 	if b == signatureBlock {
 		cipher = nil
@@ -101,7 +104,8 @@ func (f *parsed) reader(p *payload) *protobuf.Source {
 // packed returns the stored bytes of tensor i and their codec, nil if they are
 // not compressed.
 func (f *parsed) packed(i int) (data []byte, z *codec.Stream, err error) {
-	r, p := &f.records[i], f.payloadOf(i)
+	r := &f.records[i]
+	p := f.payloadOf(i)
 	switch s := r.data; {
 	case s.size == 0:
 		return []byte{}, nil, nil // an empty tensor may omit its data

@@ -36,7 +36,8 @@ type item struct {
 // prepare checks the options and the schema, and builds all that needs no tensor data.
 func (w *encoder) prepare(p *schema.Schema) error {
 	o := w.o
-	w.hdr.compression, w.hdr.blocks[headerBlock].size = o.compression, headerSize
+	w.hdr.compression = o.compression
+	w.hdr.blocks[headerBlock].size = headerSize
 	var key, signer error
 	if o.common.Key != nil {
 		w.hdr.encryption = 1
@@ -86,8 +87,11 @@ func (w *encoder) placeTensors(p *schema.Schema) (err error) {
 	w.items = make([]item, len(p.Tensors))
 	from := w.o.common.ExternalFrom
 	for i := range p.Tensors {
-		info, it, r := &p.Tensors[i], &w.items[i], w.from.tensors[p.Tensors[i].Name]
-		it.size, it.around = info.Size, r.compressed
+		info := &p.Tensors[i]
+		it := &w.items[i]
+		r := w.from.tensors[p.Tensors[i].Name]
+		it.size = info.Size
+		it.around = r.compressed
 		it.fields = append(putHead(make([]byte, 0, len(info.Name)+8*len(info.Shape)+8), info), r.fields(info)...)
 		it.external = from > 0 && info.Size >= from
 		if it.external {
@@ -137,7 +141,8 @@ func quantField(info *tensor.Info) ([]byte, error) {
 	if err := q.Check(info.DType, info.Shape); err != nil {
 		return nil, err
 	}
-	code, zeros := int64(codeOf(info.DType)), q.ZeroPoints
+	code := int64(codeOf(info.DType))
+	zeros := q.ZeroPoints
 	b := protobuf.PutInt(nil, 1, int64(slices.Index(schemes[:], q.Scheme)))
 	if q.Axis == tensor.PerTensor {
 		if math.Float32bits(q.Scales[0]) != 0 {
@@ -203,9 +208,9 @@ func (w *encoder) store(b block, payload []byte) (err error) {
 	return err
 }
 
-// record returns the record of a tensor at offset off of the payload, up to the n bytes that are stored.
-// Plain data begins at a multiple of 64, after a padding field. The length of the record of external
-// data is known before the data is, since those of location and checksum are fixed.
+// record returns the record of a tensor at offset off of the payload, up to the n bytes that are
+// stored. Plain data begins at a multiple of 64, after a padding field. The length of the record of
+// external data is known before the data is, since those of location and checksum are fixed.
 func (w *encoder) record(it *item, off, n int64) []byte {
 	switch {
 	case it.external:
@@ -228,7 +233,8 @@ func (w *encoder) record(it *item, off, n int64) []byte {
 	return append(protobuf.PutBytes(make([]byte, 0, int(gap)+len(b)), 15, padding[:gap-2]), b...)
 }
 
-// putRecord returns the field num of TensorData with a message, up to the n bytes of its last field.
+// putRecord returns the field num of TensorData with a message, up to the n bytes of its last
+// field.
 func putRecord(num protowire.Number, fields []byte, last protowire.Number, n int64) []byte {
 	var space [16]byte
 	end := protobuf.PutLength(space[:0], last, n)

@@ -44,7 +44,8 @@ func (p *parser) listTensors() error {
 	defer t.Close()
 	t.Tally = p.tally(math.MaxInt64)
 	g.Tally = t.Tally
-	first, second := tensorBlock, graphBlock
+	first := tensorBlock
+	second := graphBlock
 	if p.hdr.blocks[graphBlock].off < p.hdr.blocks[tensorBlock].off {
 		first, second = second, first
 	}
@@ -54,19 +55,23 @@ func (p *parser) listTensors() error {
 	return p.list(second)
 }
 
-// tally returns a Tally for both blocks, with room bytes for their other contents. They may have a dim per stored
-// byte, and a million more in case one is compressed.
+// tally returns a Tally for both blocks, with room bytes for their other contents. They may have a
+// dim per stored byte, and a million more in case one is compressed.
 func (p *parser) tally(room int64) *protobuf.Tally {
-	t, stored := protobuf.NewTally(room), p.hdr.blocks[graphBlock].size+p.hdr.blocks[tensorBlock].size
+	t := protobuf.NewTally(room)
+	stored := p.hdr.blocks[graphBlock].size + p.hdr.blocks[tensorBlock].size
 	t.Max[protobuf.CountedAs("dims")] = min(protobuf.MaxDims, 1<<20+stored)
 	return t
 }
 
-// list lists the tensors of a block: the records of the tensor block, or the initializers of the graph
-// that have data. It leaves other errors in the graph to the decoder.
+// list lists the tensors of a block: the records of the tensor block, or the initializers of the
+// graph that have data. It leaves other errors in the graph to the decoder.
 func (p *parser) list(b block) error {
-	block, h := &p.payloads[b], p.head
-	s, inGraph, refused := &block.Source, b == graphBlock, false
+	block := &p.payloads[b]
+	h := p.head
+	s := &block.Source
+	inGraph := b == graphBlock
+	refused := false
 	w := s.Walk(blockMessages[b], s.All(), 1)
 	for w.Next() {
 		h.reset()
@@ -94,14 +99,16 @@ func (p *parser) list(b block) error {
 
 // add checks the tensor in head, which is a tensor of the file, and adds it to the index.
 func (p *parser) add(fl *protobuf.Field, b block) error {
-	h, data := p.head, &p.head.raw
+	h := p.head
+	data := &p.head.raw
 	if len(h.name) == 0 {
 		return emptyName(fl.At)
 	}
 	r := record{at: fl.Start, end: fl.End, block: b, external: -1, compressed: h.compressed, more: h.more}
 	err := h.check(fl.At)
 	if h.compressed {
-		err, data = protobuf.InField("tensor", err), &h.packed
+		err = protobuf.InField("tensor", err)
+		data = &h.packed
 		if err == nil {
 			r.codec, err = p.checkCompressed(fl.At)
 		}
@@ -125,9 +132,11 @@ func (p *parser) add(fl *protobuf.Field, b block) error {
 
 func emptyName(at int64) error { return protobuf.Corruptf("name", at, "empty name") }
 
-// checkCompressed checks the CompressedTensor in head and returns its codec, by default that of the header.
+// checkCompressed checks the CompressedTensor in head and returns its codec, by default that of the
+// header.
 func (p *parser) checkCompressed(at int64) (codec Compression, err error) {
-	h, stored := p.head, p.head.packed.End-p.head.packed.Start
+	h := p.head
+	stored := p.head.packed.End - p.head.packed.Start
 	codec = cmp.Or(Compression(h.compression), p.hdr.compression)
 	switch {
 	case h.data != 0:
@@ -147,20 +156,24 @@ func (p *parser) checkCompressed(at int64) (codec Compression, err error) {
 // place sets where the data is in t and r. at is the offset for errors.
 func (p *parser) place(t *driver.Tensor, r *record, at int64) (err error) {
 	base := p.payloads[r.block].Base
-	t.Offset, t.Stored = base+r.data.off, r.data.size
+	t.Offset = base + r.data.off
+	t.Stored = r.data.size
 	switch {
 	case p.head.data == externalArm:
-		r.external, r.more = int32(len(p.externals)), true
+		r.external = int32(len(p.externals))
+		r.more = true
 		t.Offset = p.head.ext.offset
 		t.Space, err = p.refer(p.index.Len(), at)
 		return err
 	case r.codec != None:
 		t.Compression = r.codec.String()
 	case r.block == graphBlock && p.hdr.compression != None:
-		t.Compression, t.Stored = p.hdr.compression.String(), -1
+		t.Compression = p.hdr.compression.String()
+		t.Stored = -1
 	}
 	if base < 0 || t.Compression != "" || r.data.off == 0 {
-		t.Offset, t.Loaded = -1, true
+		t.Offset = -1
+		t.Loaded = true
 	}
 	return nil
 }

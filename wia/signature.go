@@ -43,7 +43,8 @@ func (g *signatures) read(s *protobuf.Source) error {
 	}
 	w := s.Walk(signatureBlockMsg, s.All(), 1)
 	for w.Next() {
-		name, sum = protobuf.Field{}, protobuf.Field{}
+		name = protobuf.Field{}
+		sum = protobuf.Field{}
 		if w.Store(&to); w.Num != 1 || w.Err != nil {
 			continue
 		}
@@ -95,8 +96,8 @@ func (g *signatures) claimed() *schema.Signature {
 // mostRSA is the most bits of an RSA key in a file: the time of a check grows with their square.
 const mostRSA = 16384
 
-// checkClaim checks that the key in the file, if there is one, made the signature. A key that cannot be parsed, or
-// sign by the algorithm, made none.
+// checkClaim checks that the key in the file, if there is one, made the signature. A key that
+// cannot be parsed, or sign by the algorithm, made none.
 func (f *parsed) checkClaim() error {
 	g := f.signature
 	if g == nil || !g.signed || len(g.key) == 0 {
@@ -116,7 +117,8 @@ func (f *parsed) checkClaim() error {
 
 // checkSignature checks the signature with the trusted key or, without one, with that in the file.
 func (f *parsed) checkSignature(v driver.Verification) error {
-	g, trusted := f.signature, v.Trusted()
+	g := f.signature
+	trusted := v.Trusted()
 	switch {
 	case g == nil: // checkDemand refuses it
 	case trusted == nil && g.signed:
@@ -142,7 +144,8 @@ func (g *signatures) check(trusted crypto.PublicKey) error {
 	case g.signer.Algorithm != algorithmOf(trusted):
 		return fmt.Errorf("algorithm %q does not match a trusted key of type %T", g.signer.Algorithm, trusted)
 	}
-	digest, valid := sha256.Sum256(g.message()), false
+	digest := sha256.Sum256(g.message())
+	valid := false
 	switch key := trusted.(type) {
 	case *rsa.PublicKey:
 		valid = rsa.VerifyPKCS1v15(key, crypto.SHA256, digest[:], g.value) == nil
@@ -217,7 +220,8 @@ func (g *signatures) prepare(by crypto.Signer) (size int64, err error) {
 		case algorithmECDSA:
 			// The length of the signature varies. A padding field fills the
 			// rest, and takes at least two bytes.
-			g.value, slack = make([]byte, longestECDSA), slack+2
+			g.value = make([]byte, longestECDSA)
+			slack = slack + 2
 		default:
 			return 0, fmt.Errorf("%w: a %T that is nil, empty, or cannot sign WIA files", format.ErrKey, by)
 		}
@@ -229,11 +233,12 @@ func (g *signatures) prepare(by crypto.Signer) (size int64, err error) {
 }
 
 // sign signs the checksums and returns the signature block of exactly size bytes. With an
-// *ecdsa.PrivateKey the signature is deterministic (RFC 6979), so that the same
-// input gives the same file.
+// *ecdsa.PrivateKey the signature is deterministic (RFC 6979), so that the same input gives the
+// same file.
 func (g *signatures) sign(by crypto.Signer, size int64) (_ []byte, err error) {
 	if g.signed {
-		digest, random := sha256.Sum256(g.message()), io.Reader(rand.Reader)
+		digest := sha256.Sum256(g.message())
+		random := io.Reader(rand.Reader)
 		if _, ok := by.(*ecdsa.PrivateKey); ok {
 			random = nil
 		}

@@ -59,9 +59,11 @@ type quantHead struct {
 	channel    int32
 }
 
-// newHead returns a head that knows where the fields of a Tensor, its nested messages and a CompressedTensor go.
+// newHead returns a head that knows where the fields of a Tensor, its nested messages and a
+// CompressedTensor go.
 func newHead() *head {
-	h, to := &head{}, new([6]protobuf.Into)
+	h := &head{}
+	to := new([6]protobuf.Into)
 	q := &h.quant
 	to[0] = protobuf.Into{1: &h.name, (*[]int64)(&h.dims), &h.dtype, &h.raw, &to[1], &to[2]}
 	to[1] = protobuf.Into{1: &h.ext.location, &h.ext.offset, &h.ext.length, &h.ext.checksum}
@@ -184,10 +186,12 @@ func (q *quantHead) quantization() *tensor.Quantization {
 		out.Scheme = schemes[q.kind]
 	}
 	if !q.perChannel {
-		out.Scales, out.ZeroPoints = []float32{q.scale}, []int32{q.zero}
+		out.Scales = []float32{q.scale}
+		out.ZeroPoints = []int32{q.zero}
 		return out
 	}
-	out.Scales, out.Axis = append([]float32{}, q.scales...), int(q.channel)
+	out.Scales = append([]float32{}, q.scales...)
+	out.Axis = int(q.channel)
 	out.ZeroPoints = append(out.ZeroPoints, q.zeros...)
 	if q.channel < 0 {
 		out.Axis-- // -1 would mean PerTensor

@@ -12,7 +12,8 @@ import (
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
-// elsewhere is a range of another file with the data of a tensor, and the SHA-256 that is recorded for it.
+// elsewhere is a range of another file with the data of a tensor, and the SHA-256 that is recorded
+// for it.
 type elsewhere struct {
 	space driver.Space
 	span
@@ -36,7 +37,8 @@ var sha256Of = &driver.Hash{Name: "sha256", New: sha256.New}
 // firstBlock is the index of the sum of the first block.
 const firstBlock = 1
 
-// numberExternals gives each range of another file the number of its checksum: one for equal ranges.
+// numberExternals gives each range of another file the number of its checksum: one for equal
+// ranges.
 func (f *parsed) numberExternals() {
 	inOrder := make([]int, len(f.externals))
 	for i := range inOrder {
@@ -54,8 +56,8 @@ func (f *parsed) numberExternals() {
 	f.afterExternals = last + 1
 }
 
-// sums implements driver.Parsed: what no signature can cover, the four blocks, ranges of other files, each once for each
-// checksum that is recorded for it, and the signature.
+// sums implements driver.Parsed: what no signature can cover, the four blocks, ranges of other
+// files, each once for each checksum that is recorded for it, and the signature.
 func (f *parsed) sums() []driver.Sum {
 	list := make([]driver.Sum, f.afterExternals+1)
 	list[0] = driver.Sum{Name: "signature", Hidden: true, Check: f.checkDemand}
@@ -79,7 +81,9 @@ func (f *parsed) sums() []driver.Sum {
 
 // externalSum returns the checksum of a range of another file. Without one, the range must exist.
 func (f *parsed) externalSum(e *elsewhere) driver.Sum {
-	name, field, at := "graph", "graph: external_data", f.graph().at
+	name := "graph"
+	field := "graph: external_data"
+	at := f.graph().at
 	if e.tensor >= 0 {
 		name = f.index.Name(e.tensor)
 		field, at = f.externalField(e.tensor), f.recordAt(e.tensor)
@@ -87,7 +91,8 @@ func (f *parsed) externalSum(e *elsewhere) driver.Sum {
 	sum := driver.Sum{Name: name, Hidden: true, Ranges: []driver.Range{{Space: e.space, Offset: e.off, Size: e.size}}}
 	digest := driver.Digest{Field: field, Offset: at}
 	if e.sum != nil {
-		digest.Hash, digest.Bytes = sha256Of, e.sum
+		digest.Hash = sha256Of
+		digest.Bytes = e.sum
 		sum.By = sha256Of.Name
 	}
 	sum.Accept = []driver.Digest{digest}
@@ -108,9 +113,9 @@ func (f *parsed) sumsOf(i int) (from, to int) {
 	return k, k + 1
 }
 
-// authenticate implements driver.Parsed. It checks the four blocks and their signature, and then external data, whose checksums
-// are in these blocks. The engine checks tensors in deferred files when they are first used; no first use precedes that of a
-// tensor inside the graph.
+// authenticate implements driver.Parsed. It checks the four blocks and their signature, and then
+// external data, whose checksums are in these blocks. The engine checks tensors in deferred files
+// when they are first used; no first use precedes that of a tensor inside the graph.
 func (f *parsed) authenticate(v driver.Verification) error {
 	if err := f.checkDemand(v); err != nil {
 		return err
@@ -163,7 +168,8 @@ func (f *parsed) checkDemand(v driver.Verification) error {
 
 // uncovered returns the error for external data without a checksum.
 func (f *parsed) uncovered(e *elsewhere) error {
-	field, at := fmt.Sprintf("graph: tensor %q", e.name), f.graph().at
+	field := fmt.Sprintf("graph: tensor %q", e.name)
+	at := f.graph().at
 	if e.tensor >= 0 {
 		field, at = f.externalField(e.tensor), f.recordAt(e.tensor)
 	}

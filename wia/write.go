@@ -58,7 +58,8 @@ func (w *encoder) start(t driver.Target) (driver.Encoder, error) {
 	w.block = blockWriter{t: t, base: w.hdr.blocks[tensorBlock].off, h: sha256.New()}
 	switch {
 	case w.cipher != nil:
-		w.block.t, w.block.base = &target.Memory{}, 0
+		w.block.t = &target.Memory{}
+		w.block.base = 0
 	case w.fixed:
 		return w, w.writeFront(w.pos + int64(len(w.from.tail)))
 	case t.Sequential():
@@ -120,12 +121,14 @@ func (w *encoder) compress(it *item, in driver.Input) error {
 		return err
 	}
 	stored, _ := to.Seek(0, io.SeekCurrent)
-	prefix, off := w.record(it, 0, stored), w.pos
+	prefix := w.record(it, 0, stored)
+	off := w.pos
 	w.pos += int64(len(prefix)) + stored
 	return w.block.record(prefix, off, w.block.written(w.o.common.Context, from, stored))
 }
 
-// Finish implements driver.Encoder. Only now the location of external data is known, in the records that refer to it.
+// Finish implements driver.Encoder. Only now the location of external data is known, in the records
+// that refer to it.
 func (w *encoder) Finish() error {
 	block := w.block
 	b := &block

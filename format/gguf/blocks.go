@@ -30,7 +30,8 @@ func eachBlock(name string, elems, bytes int64, decode func(dst []float32, b []b
 	return blocks(name, elems, bytes, func(dst []float32, src []byte) {
 		for len(dst) > 0 {
 			decode(dst[:elems:elems], src[:bytes:bytes])
-			dst, src = dst[elems:], src[bytes:]
+			dst = dst[elems:]
+			src = src[bytes:]
 		}
 	})
 }

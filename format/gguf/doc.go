@@ -66,15 +66,15 @@
 //	19 IQ1_S 256 50    d | 32 indices | per 32: 4 x 3 upper bits, 3-bit scale, sign  (g ± 1/8) (2s+1) d
 //	29 IQ1_M 256 56    32 indices | 32 x (3 upper bits, sign) | 16 x 3-bit scale with d in the rest  (g ± 1/8) (2s+1) d
 //
-// The columns are: number, name, elements and bytes of a block, contents of a block, and value of an
-// element. d, m and dmin are float16; g is a number of a codebook (codebooks.bin). Where 7 signs are
-// stored, the eighth makes the number of negative ones even. Products are computed in float32 in the order
-// of ggml's reference, so that values are equal bit for bit; testdata/blocks.py has all layouts as a
-// program. tensor.Decode returns float32 or float64.
+// The columns are: number, name, elements and bytes of a block, contents of a block, and value of
+// an element. d, m and dmin are float16; g is a number of a codebook (codebooks.bin). Where 7 signs
+// are stored, the eighth makes the number of negative ones even. Products are computed in float32
+// in the order of ggml's reference, so that values are equal bit for bit; testdata/blocks.py has
+// all layouts as a program. tensor.Decode returns float32 or float64.
 //
-// Some types are known by name and block size, so that sizes are checked, but are not decoded: Q8_1 and
-// Q8_K, which are intermediate types, and types that were removed from ggml but occur in files (Q4_0_4_4
-// and the like).
+// Some types are known by name and block size, so that sizes are checked, but are not decoded: Q8_1
+// and Q8_K, which are intermediate types, and types that were removed from ggml but occur in files
+// (Q4_0_4_4 and the like).
 //
 // Any other number below 256 (and Q4_2 and Q4_3, whose size is undocumented) is
 // assumed to be a newer type: the tensor is listed as "type 99", and its bytes extend
@@ -104,15 +104,15 @@
 //
 // # Split models
 //
-// A model may be split into several files, "m-00001-of-00003.gguf" and so on, each
-// with a header. Opening the first file opens all as one model. Its metadata is that of
-// the first file without split.no, split.count and split.tensors.count, which are
-// checked: split.no counts from 0 and must match the name, split.count must match the
-// name and be the same in all parts, and split.tensors.count must be the number of
-// tensors of all parts. The other parts must be in the same directory, or linked
-// there; opening fails if one is missing. A part other than the first opens alone, and
-// Model.Part says which it is; so does a first part that has another name, or is read from memory or a
-// reader. With format.WriteOptions.MaxShard the writer splits models as gguf-split does.
+// A model may be split into several files, "m-00001-of-00003.gguf" and so on, each with a header.
+// Opening the first file opens all as one model. Its metadata is that of the first file without
+// split.no, split.count and split.tensors.count, which are checked: split.no counts from 0 and must
+// match the name, split.count must match the name and be the same in all parts, and
+// split.tensors.count must be the number of tensors of all parts. The other parts must be in the
+// same directory, or linked there; opening fails if one is missing. A part other than the first
+// opens alone, and Model.Part says which it is; so does a first part that has another name, or is
+// read from memory or a reader. With format.WriteOptions.MaxShard the writer splits models as
+// gguf-split does.
 //
 // # Metadata
 //

@@ -17,7 +17,8 @@ var groupsQ2K = vector.Groups{
 		s.D, s.Min = half(b[80:]), half(b[82:])
 		for i := range s.Scale {
 			x := binary.LittleEndian.Uint64(b[8*i:])
-			s.Scale[i], s.Low[i] = x&(15*ones), x>>4&(15*ones)
+			s.Scale[i] = x & (15 * ones)
+			s.Low[i] = x >> 4 & (15 * ones)
 		}
 	},
 }
@@ -30,7 +31,8 @@ var groupsQ3K = vector.Groups{
 		{64, 0, 0, 4}, {64, 2, 0, 5}, {64, 4, 0, 6}, {64, 6, 0, 7},
 	},
 	Unpack: func(s *vector.Scales, b []byte) {
-		low, high := binary.LittleEndian.Uint64(b[96:]), uint64(binary.LittleEndian.Uint32(b[104:]))
+		low := binary.LittleEndian.Uint64(b[96:])
+		high := uint64(binary.LittleEndian.Uint32(b[104:]))
 		high |= high << 32 >> 2
 		s.D = half(b[108:])
 		s.Scale[0] = less32(low&(15*ones) | high&(3*ones)<<4)
@@ -82,7 +84,8 @@ const ones = 0x0101010101010101
 // four have 6 bits of a byte; the others have 4, and above those the upper 2 of the first.
 func packedScales(s *vector.Scales, b []byte) {
 	s.D, s.Min = half(b), half(b[2:])
-	scales, minimums := binary.LittleEndian.Uint32(b[4:]), binary.LittleEndian.Uint32(b[8:])
+	scales := binary.LittleEndian.Uint32(b[4:])
+	minimums := binary.LittleEndian.Uint32(b[8:])
 	nibbles := binary.LittleEndian.Uint32(b[12:])
 	s.Scale[0] = uint64(scales&sixes) | uint64(nibbles&fours|scales>>2&twos)<<32
 	s.Low[0] = uint64(minimums&sixes) | uint64(nibbles>>4&fours|minimums>>2&twos)<<32

@@ -27,7 +27,10 @@ func decodeQ2_0(dst []float32, b []byte) {
 	t := lessOne(half(b))
 	for i, x := range b[2:18] {
 		out := (*[4]float32)(dst[4*i:])
-		out[0], out[1], out[2], out[3] = t[x&3], t[x>>2&3], t[x>>4&3], t[x>>6]
+		out[0] = t[x&3]
+		out[1] = t[x>>2&3]
+		out[2] = t[x>>4&3]
+		out[3] = t[x>>6]
 	}
 }
 
@@ -74,7 +77,8 @@ func decodeNVFP4(dst []float32, b []byte) {
 	}
 }
 
-// scalesE4M3 are halves of numbers of 4 bits of exponent and 3 of fraction, whose top bit is ignored.
+// scalesE4M3 are halves of numbers of 4 bits of exponent and 3 of fraction, whose top bit is
+// ignored.
 var scalesE4M3 = func() (all [256]float32) {
 	for x := range all {
 		if x != 0x7f { // a NaN, which stays 0
@@ -86,7 +90,8 @@ var scalesE4M3 = func() (all [256]float32) {
 
 // decodeIQ2XXS: d, then 8 bytes for each 32 elements: indices, signs, a scale.
 func decodeIQ2XXS(dst []float32, b []byte) {
-	d, groups := half(b), iq2xxs()
+	d := half(b)
+	groups := iq2xxs()
 	var t products
 	for i := range 8 {
 		q := b[2+8*i:][:8]
@@ -105,7 +110,9 @@ func nibbleScale(d float32, scales []byte, i int) float32 {
 
 // decodeIQ2XS: d, indices of 9 bits with 7 of signs, scales.
 func decodeIQ2XS(dst []float32, b []byte) {
-	d, scales, groups := half(b), b[66:74], iq2xs()
+	d := half(b)
+	scales := b[66:74]
+	groups := iq2xs()
 	var t products
 	for i := range 16 {
 		t.scale(nibbleScale(d, scales, i), alphabetIQ2)
@@ -118,7 +125,12 @@ func decodeIQ2XS(dst []float32, b []byte) {
 
 // decodeIQ2S: d, lower bits of indices, signs, upper bits, scales.
 func decodeIQ2S(dst []float32, b []byte) {
-	d, low, negative, high, scales, groups := half(b), b[2:34], b[34:66], b[66:74], b[74:82], iq2s()
+	d := half(b)
+	low := b[2:34]
+	negative := b[34:66]
+	high := b[66:74]
+	scales := b[74:82]
+	groups := iq2s()
 	var t products
 	for i := range 16 {
 		t.scale(nibbleScale(d, scales, i), alphabetIQ2)
@@ -131,7 +143,9 @@ func decodeIQ2S(dst []float32, b []byte) {
 
 // decodeIQ3XXS: d, two indices for 8 elements, then signs and a scale for 32.
 func decodeIQ3XXS(dst []float32, b []byte) {
-	d, q, groups := half(b), b[2:66], iq3xxs()
+	d := half(b)
+	q := b[2:66]
+	groups := iq3xxs()
 	var t products
 	for i := range 8 {
 		high := binary.LittleEndian.Uint32(b[66+4*i:])
@@ -144,22 +158,31 @@ func decodeIQ3XXS(dst []float32, b []byte) {
 
 // decodeIQ3S: d, lower bits of indices, the upper one, signs, scales.
 func decodeIQ3S(dst []float32, b []byte) {
-	d, low, high, negative, scales, groups := half(b), b[2:66], b[66:74], b[74:106], b[106:110], iq3s()
+	d := half(b)
+	low := b[2:66]
+	high := b[66:74]
+	negative := b[74:106]
+	scales := b[106:110]
+	groups := iq3s()
 	var t products
 	for i := range 8 {
 		t.scale(d*float32(1+2*int(scales[i/2]>>(i%2*4)&15)), alphabetIQ3S)
 		h := int(high[i])
 		for l := range 4 {
 			at := 4*i + l
-			first, second := int(low[2*at])|h<<(8-2*l)&256, int(low[2*at+1])|h<<(7-2*l)&256
+			first := int(low[2*at]) | h<<(8-2*l)&256
+			second := int(low[2*at+1]) | h<<(7-2*l)&256
 			t.fill(dst[8*at:], groups[first]|groups[second]<<32|signs[negative[at]])
 		}
 	}
 }
 
-// decodeIQ1S: d, lower bits of indices, then 2 bytes for each 32 elements: upper bits, a scale, a sign.
+// decodeIQ1S: d, lower bits of indices, then 2 bytes for each 32 elements: upper bits, a scale, a
+// sign.
 func decodeIQ1S(dst []float32, b []byte) {
-	d, low, groups := half(b), b[2:34], iq1s()
+	d := half(b)
+	low := b[2:34]
+	groups := iq1s()
 	var t products
 	for i := range 8 {
 		high := binary.LittleEndian.Uint16(b[34+2*i:])
@@ -173,7 +196,10 @@ func decodeIQ1S(dst []float32, b []byte) {
 // decodeIQ1M: lower bits of indices, halves with upper bits and a sign, scales of 3 bits
 // whose upper halves make d.
 func decodeIQ1M(dst []float32, b []byte) {
-	low, high, packed, groups := b[:32], b[32:48], binary.LittleEndian.Uint64(b[48:]), iq1s()
+	low := b[:32]
+	high := b[32:48]
+	packed := binary.LittleEndian.Uint64(b[48:])
+	groups := iq1s()
 	d16 := packed>>12&0xf | packed>>24&0xf0 | packed>>36&0xf00 | packed>>48&0xf000
 	d := tensor.F16(d16).Float32()
 	var t products
@@ -210,7 +236,8 @@ var (
 	alphabetsIQ1   = [2][]float32{{-1 + 0.125, 0 + 0.125, 1 + 0.125}, {-1 - 0.125, 0 - 0.125, 1 - 0.125}}
 )
 
-// codebook returns a function that returns n groups, from group first on. Its first call unpacks them.
+// codebook returns a function that returns n groups, from group first on. Its first call unpacks
+// them.
 func codebook(first, n, width int) func() []uint64 {
 	return sync.OnceValue(func() []uint64 {
 		groups := make([]uint64, n)
@@ -233,7 +260,8 @@ const minus = 8
 // scale sets the products of a scale and an alphabet.
 func (t *products) scale(scale float32, alphabet []float32) {
 	for i, x := range alphabet {
-		t[i], t[i+minus] = scale*x, -(scale * x)
+		t[i] = scale * x
+		t[i+minus] = -(scale * x)
 	}
 }
 

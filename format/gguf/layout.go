@@ -141,15 +141,16 @@ func (e elementType) bytes(s tensor.Shape) (int64, error) {
 
 // isOf reports whether e is the type of a tensor's elements.
 func (e elementType) isOf(t *tensor.Info) bool {
-	a, b := e.encoding, t.Encoding
+	a := e.encoding
+	b := t.Encoding
 	if a == nil || b == nil {
 		return a == b && e.dtype == t.DType
 	}
 	return a.Name == b.Name && a.Format == b.Format && a.BlockElems == b.BlockElems && a.BlockBytes == b.BlockBytes
 }
 
-// codeOf returns the code of a tensor's elements; ok is false for what the format has no code for. Those of
-// unknown size have as many bytes as there are up to the next tensor.
+// codeOf returns the code of a tensor's elements; ok is false for what the format has no code for.
+// Those of unknown size have as many bytes as there are up to the next tensor.
 func codeOf(t *tensor.Info) (code uint32, ok bool) {
 	code = uint32(max(0, slices.IndexFunc(elementTypes[:], func(e elementType) bool { return e.isOf(t) })))
 	if number, unknown := strings.CutPrefix(t.TypeName(), unknownPrefix); unknown {

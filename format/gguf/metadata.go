@@ -175,8 +175,8 @@ func originals(p *schema.Schema) map[string]entry {
 	return all
 }
 
-// unchanged reports whether a value of a schema is what neutral returns, type and value. The zero entry
-// is none.
+// unchanged reports whether a value of a schema is what neutral returns, type and value. The zero
+// entry is none.
 func (e entry) unchanged(v any) bool {
 	if e.key == nil {
 		return false

@@ -44,7 +44,8 @@ func scaled(stride int, scale, minimum reader, decode func(dst []float32, src []
 			scale(scales[:k], src, stride)
 			minimum(minimums[:k], src[2:], stride)
 			decode(dst[:32*k], src[:k*stride], scales[:k], minimums[:k])
-			dst, src = dst[32*k:], src[k*stride:]
+			dst = dst[32*k:]
+			src = src[k*stride:]
 		}
 	}
 }
@@ -79,7 +80,9 @@ var groupsIQ4XS = vector.Nibbles{Stride: 16, Values: valuesIQ4}
 // decodeIQ4XS: d, upper bits of 8 scales, lower bits, groups of 32 elements.
 func decodeIQ4XS(dst []float32, src []byte) {
 	for ; len(dst) > 0; dst, src = dst[256:], src[136:] {
-		d, upper, lower := half(src), binary.LittleEndian.Uint16(src[2:]), binary.LittleEndian.Uint32(src[4:])
+		d := half(src)
+		upper := binary.LittleEndian.Uint16(src[2:])
+		lower := binary.LittleEndian.Uint32(src[4:])
 		var scales, minimums [8]float32
 		none(minimums[:], nil, 0)
 		for i := range scales {

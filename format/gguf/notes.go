@@ -45,7 +45,8 @@ func (f *parsed) repeated() (key string, n int) {
 		seen := make(map[string]bool, f.parts[i].count)
 		for e := range entries(f.parts[i].meta) {
 			if seen[string(e.key)] {
-				key, n = string(e.key), n+1
+				key = string(e.key)
+				n = n + 1
 			}
 			seen[string(e.key)] = true
 		}
@@ -74,7 +75,9 @@ func (f *parsed) overlapping() (a, b, n int) {
 			last = extent{space: e.space}
 		}
 		if e.from < last.end {
-			a, b, n = last.tensor, e.tensor, n+1
+			a = last.tensor
+			b = e.tensor
+			n = n + 1
 		}
 		if e.end > last.end {
 			last = e

@@ -16,7 +16,8 @@ import (
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
-// fileKeys are the keys that are about the files and not about the model; those before alignment are left out of its metadata.
+// fileKeys are the keys that are about the files and not about the model; those before alignment
+// are left out of its metadata.
 var fileKeys = [...]string{splitNo: "split.no", splitCount: "split.count", splitTensors: "split.tensors.count", alignment: keyAlignment}
 
 const (
@@ -59,8 +60,11 @@ func errorf(key int, at int64, text string, args ...any) error {
 
 // join opens the other parts of a split model if the file is the first of them.
 func (f *parsed) join() error {
-	s, src := f.parts[0].said, f.parts[0].src
-	no, count, tensors := s[splitNo], s[splitCount], s[splitTensors]
+	s := f.parts[0].said
+	src := f.parts[0].src
+	no := s[splitNo]
+	count := s[splitCount]
+	tensors := s[splitTensors]
 	if count.value < 2 {
 		if no.value > 0 {
 			return errorf(splitNo, no.at, "%d, but there is one part", no.value)
@@ -140,7 +144,8 @@ func (f *parsed) addPart(dir driver.Dir, name string, i int) error {
 
 // checkTotal compares the number of tensors of all parts with what the first says.
 func (f *parsed) checkTotal() error {
-	s, n := f.parts[0].said[splitTensors], int64(f.index.Len())
+	s := f.parts[0].said[splitTensors]
+	n := int64(f.index.Len())
 	if s.at > 0 && s.value != n {
 		return errorf(splitTensors, s.at, "%d, there are %d", s.value, n)
 	}
@@ -157,8 +162,8 @@ func (fileFormat) Places(path string) driver.Places {
 	return driver.Places{File: path, Stem: strings.TrimSuffix(path, extension)}
 }
 
-// Split implements driver.Splitter, with metadata as gguf-split has it: the first part has that of the model, and all
-// say which part they are.
+// Split implements driver.Splitter, with metadata as gguf-split has it: the first part has that of
+// the model, and all say which part they are.
 func (fileFormat) Split(parts []*schema.Schema) {
 	meta := slices.DeleteFunc(parts[0].Metadata, func(e schema.Entry) bool { return isSplitKey(e.Key) })
 	total := 0

@@ -8,9 +8,9 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// TypeName returns the name in ggml_type of the elements of t, such as "F16" or "Q4_K"; the function ggml_type_name has
-// most of them in lower case. The error is ErrUnsupported for elements that the format cannot store, and for those
-// whose code has no name.
+// TypeName returns the name in ggml_type of the elements of t, such as "F16" or "Q4_K"; the
+// function ggml_type_name has most of them in lower case. The error is ErrUnsupported for elements
+// that the format cannot store, and for those whose code has no name.
 func TypeName(t tensor.Info) (string, error) {
 	for _, e := range elementTypes {
 		if e.isOf(&t) {
@@ -20,9 +20,9 @@ func TypeName(t tensor.Info) (string, error) {
 	return "", fmt.Errorf("%w: %s has no name for %s elements", tensor.ErrUnsupported, formatName, t.TypeName())
 }
 
-// ParseType returns the type of elements that ggml calls name, as in tensor.Info: a DType, or an Encoding for types
-// without one. Case does not matter, since ggml has both. The error is ErrUnsupported for names that ggml does
-// not have.
+// ParseType returns the type of elements that ggml calls name, as in tensor.Info: a DType, or an
+// Encoding for types without one. Case does not matter, since ggml has both. The error is
+// ErrUnsupported for names that ggml does not have.
 func ParseType(name string) (tensor.DType, *tensor.Encoding, error) {
 	for _, e := range elementTypes {
 		if strings.EqualFold(e.name, name) {
@@ -32,8 +32,8 @@ func ParseType(name string) (tensor.DType, *tensor.Encoding, error) {
 	return tensor.Invalid, nil, fmt.Errorf("%w: %s has no type %q", tensor.ErrUnsupported, formatName, name)
 }
 
-// FileType is the metadata value general.file_type: how most tensors of a model are quantized, as the program that made
-// it says. The types of the tensors are in the file, and may be others.
+// FileType is the metadata value general.file_type: how most tensors of a model are quantized, as
+// the program that made it says. The types of the tensors are in the file, and may be others.
 type FileType uint32
 
 // fileTypes are the names in llama_ftype.
@@ -82,7 +82,8 @@ var fileTypes = [...]string{
 	41: "Q2_0",
 }
 
-// String returns the name without the prefix of the enumeration, "Q4_K_M", or "type 99" for a number without a name.
+// String returns the name without the prefix of the enumeration, "Q4_K_M", or "type 99" for a
+// number without a name.
 func (f FileType) String() string {
 	if uint64(f) < uint64(len(fileTypes)) {
 		return fileTypes[f]
@@ -90,8 +91,8 @@ func (f FileType) String() string {
 	return unknownPrefix + strconv.FormatUint(uint64(f), 10)
 }
 
-// ParseFileType returns the FileType with a name, as String returns it or in lower case. The error is ErrUnsupported if
-// there is none.
+// ParseFileType returns the FileType with a name, as String returns it or in lower case. The error
+// is ErrUnsupported if there is none.
 func ParseFileType(name string) (FileType, error) {
 	for i, n := range fileTypes {
 		if strings.EqualFold(n, name) {

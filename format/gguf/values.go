@@ -131,8 +131,8 @@ func valueTypeOf(v any) (t valueType, isList, ok bool) {
 	return 0, false, false
 }
 
-// appendValue appends the type of a value and the value; of a list the type and the number of the elements,
-// and behind the type of lists unless it is in another one.
+// appendValue appends the type of a value and the value; of a list the type and the number of the
+// elements, and behind the type of lists unless it is in another one.
 func appendValue(b []byte, v any, depth int) (_ []byte, err error) {
 	t, isList, ok := valueTypeOf(v)
 	switch {
@@ -177,8 +177,9 @@ var (
 	errMixed = fmt.Errorf("%w: an array with elements of several types, or of none that the format has", format.ErrUnsupported)
 )
 
-// fromJSON returns the value that a valid JSON text stands for; of an array a slice of the type that all elements
-// have. An empty array is one of int32. Nothing but that slice is made of the elements.
+// fromJSON returns the value that a valid JSON text stands for; of an array a slice of the type
+// that all elements have. An empty array is one of int32. Nothing but that slice is made of the
+// elements.
 func fromJSON(text []byte, depth int) (any, error) {
 	switch text[0] {
 	case '{', 'n':

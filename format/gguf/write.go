@@ -42,8 +42,9 @@ func (fileFormat) Losses(p *schema.Schema, o *driver.LayoutOptions, l *schema.Lo
 	return nil
 }
 
-// looseTensors lists the tensors that end where the data behind them begins, as the size of their type is not known, and whose
-// size is no multiple of the alignment. Only the one whose data is the last can be written.
+// looseTensors lists the tensors that end where the data behind them begins, as the size of their
+// type is not known, and whose size is no multiple of the alignment. Only the one whose data is the
+// last can be written.
 func looseTensors(tensors []tensor.Info, align int64) []int {
 	var list []int
 	for i := range tensors {
@@ -71,7 +72,8 @@ func checkEntry(e schema.Entry, was map[string]entry) error {
 	return err
 }
 
-// appendEntry appends type and value of an entry: as they were in the file that is copied, if unchanged.
+// appendEntry appends type and value of an entry: as they were in the file that is copied, if
+// unchanged.
 func appendEntry(b []byte, e schema.Entry, was map[string]entry) ([]byte, error) {
 	if old := was[e.Key]; old.unchanged(e.Value) {
 		return append(binary.LittleEndian.AppendUint32(b, uint32(old.typ)), old.value...), nil

@@ -164,7 +164,11 @@ func (s *Suite) head(c *Case) Line {
 func (s *Suite) line(c *Case) Line {
 	l := s.head(c)
 	if c.Err != nil {
-		l.Want, l.Stage, l.Field, l.Offset, l.In = sentinel(c.Err), "open", c.Field, &c.Offset, c.In
+		l.Want = sentinel(c.Err)
+		l.Stage = "open"
+		l.Field = c.Field
+		l.Offset = &c.Offset
+		l.In = c.In
 		if c.Late {
 			l.Stage = "verify"
 		}

@@ -25,7 +25,8 @@ const leastRefused, leastAccepted = 60, 20
 // the committed files with the cases; with -update it writes them.
 func (s *Suite) Run(t *testing.T) {
 	s.store(t, filepath.Join("testdata", "corpus", s.Dir))
-	refused, seen := 0, map[string]bool{}
+	refused := 0
+	seen := map[string]bool{}
 	for i := range s.Cases {
 		c := &s.Cases[i]
 		if seen[slug(c.Name)] {
@@ -44,7 +45,8 @@ func (s *Suite) Run(t *testing.T) {
 
 // check opens a case in every way, and compares the results with its line.
 func (s *Suite) check(t *testing.T, c *Case) {
-	want, dir := s.line(c), t.TempDir()
+	want := s.line(c)
+	dir := t.TempDir()
 	write(t, dir, c.files(s.Ext))
 	testhost.RoundTimes(t, dir)
 	target := filepath.Join(dir, filepath.FromSlash(want.File))
@@ -98,12 +100,14 @@ func verify(c *Case, m *format.Model) error {
 
 // refused records an error.
 func (s *Suite) refused(l *Line, stage string, c *Case, err error) {
-	l.Want, l.Stage = err.Error(), stage
+	l.Want = err.Error()
+	l.Stage = stage
 	var e *tensor.Error
 	if !errors.As(err, &e) {
 		return
 	}
-	l.Field, l.Offset = e.Field, &e.Offset
+	l.Field = e.Field
+	l.Offset = &e.Offset
 	if c.In != "" {
 		l.In = filepath.Base(e.Path)
 	}

@@ -27,7 +27,8 @@ func (s *Suite) store(t *testing.T, dir string) {
 	e := json.NewEncoder(&index)
 	e.SetEscapeHTML(false)
 	for i := range s.Cases {
-		c, size := &s.Cases[i], 0
+		c := &s.Cases[i]
+		size := 0
 		for _, b := range c.files(s.Ext) {
 			size += len(b)
 		}
@@ -50,7 +51,8 @@ func (s *Suite) store(t *testing.T, dir string) {
 // read returns the files below dir by slash-separated path.
 func read(t testing.TB, dir string) map[string][]byte {
 	t.Helper()
-	all, root := map[string][]byte{}, os.DirFS(dir)
+	all := map[string][]byte{}
+	root := os.DirFS(dir)
 	err := fs.WalkDir(root, ".", func(p string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
 			all[p], err = fs.ReadFile(root, p)

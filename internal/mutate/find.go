@@ -133,7 +133,8 @@ func (r refusals) learn(s source) {
 
 // alwaysRefuses reports whether all returns of a function are new errors.
 func (r refusals) alwaysRefuses(body *ast.BlockStmt) bool {
-	returns, made := 0, 0
+	returns := 0
+	made := 0
 	ast.Inspect(body, func(n ast.Node) bool {
 		if ret, ok := n.(*ast.ReturnStmt); ok {
 			returns++
@@ -217,7 +218,8 @@ type finder struct {
 
 // function lists the checks of a function.
 func (f *finder) function(d *ast.FuncDecl) {
-	name, seen := d.Name.Name, map[string]int{}
+	name := d.Name.Name
+	seen := map[string]int{}
 	if d.Recv != nil {
 		name = receiver(d) + "." + name
 	}
@@ -251,7 +253,8 @@ func (f *finder) condition(fn string, seen map[string]int, cond ast.Expr, body [
 		if isPassedOn(o) || !refuses && !isOrdering(o) {
 			continue
 		}
-		from, to := f.fset.Position(o.Pos()), f.fset.Position(o.End())
+		from := f.fset.Position(o.Pos())
+		to := f.fset.Position(o.End())
 		text := strings.Join(strings.Fields(string(f.text[from.Offset:to.Offset])), " ")
 		if seen[text]++; seen[text] > 1 {
 			text = fmt.Sprintf("%s #%d", text, seen[text])

@@ -43,8 +43,8 @@ type Format interface {
 	// AttributeTensor validates a tensor in an attribute and returns its view. pieces has several
 	// elements if the field occurs more than once. at is the offset for errors.
 	AttributeTensor(at int64, level int, pieces ...protobuf.Field) (tensor.View, error)
-	// Initializer validates an initializer and returns its name, or nil if the graph does not list it.
-	// main says that it belongs to the outermost graph.
+	// Initializer validates an initializer and returns its name, or nil if the graph does not list
+	// it. main says that it belongs to the outermost graph.
 	Initializer(msg protobuf.Field, level int, main bool) ([]byte, error)
 }
 
@@ -60,7 +60,8 @@ func (d *Decoder) graph(g *schema.Graph, level int, msg protobuf.Field, at int64
 	if g == nil {
 		g = &schema.Graph{Initializers: []string{}}
 	}
-	m, to := d.Schema.Graph, d.graphFields(g)
+	m := d.Schema.Graph
+	to := d.graphFields(g)
 	if err := d.read(m, msg, level, &to); err != nil {
 		return g, err
 	}

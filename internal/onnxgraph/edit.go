@@ -35,8 +35,8 @@ func (e *Editor) idle() bool {
 	return e.Inline == nil && len(e.Names)+len(e.Gone) == 0 && !e.Retyped
 }
 
-// Follow returns the valid graph with these changes, without its initializers, if it is the schema's then.
-// Otherwise it returns nil, and adds what is lost with it to l.
+// Follow returns the valid graph with these changes, without its initializers, if it is the
+// schema's then. Otherwise it returns nil, and adds what is lost with it to l.
 func (e *Editor) Follow(graph []byte, p *schema.Schema, l *schema.LossList, decode func([]byte) (*schema.Graph, error)) []byte {
 	// A valid message causes no errors.
 	edited, _ := e.Message(make([]byte, 0, len(graph)), e.Schema.Graph, graph, 0)
@@ -54,7 +54,8 @@ func (e *Editor) Follow(graph []byte, p *schema.Schema, l *schema.LossList, deco
 	return nil
 }
 
-// Message appends the fields of a message. name is the number of a field that names a tensor of the model, or 0.
+// Message appends the fields of a message. name is the number of a field that names a tensor of the
+// model, or 0.
 func (e *Editor) Message(out []byte, m *protobuf.Message, b []byte, name protowire.Number) ([]byte, error) {
 	s := protobuf.InMemory(b)
 	w := s.Walk(m, s.All(), 1)
@@ -83,7 +84,8 @@ func (e *Editor) Copy(out []byte, m *protobuf.Message, s *protobuf.Source, f pro
 
 // Field appends a field of a message in b.
 func (e *Editor) Field(out []byte, m *protobuf.Message, f *protobuf.Field, b []byte) (_ []byte, err error) {
-	d, value := m.Known(f.Num), b[f.Start:f.End]
+	d := m.Known(f.Num)
+	value := b[f.Start:f.End]
 	if d == nil || d.Message == nil || f.Typ != protowire.BytesType || e.idle() || e.Inline == nil && d.Flags&protobuf.Scope != 0 {
 		return append(out, b[f.At:f.End]...), nil
 	}
@@ -91,7 +93,9 @@ func (e *Editor) Field(out []byte, m *protobuf.Message, f *protobuf.Field, b []b
 		e.Dropped[d.Name]++
 		return out, nil
 	}
-	missing, clash, before := e.missing, e.Clash, len(out)
+	missing := e.missing
+	clash := e.Clash
+	before := len(out)
 	out, start := protobuf.Begin(out, f.Num)
 	switch {
 	case e.Inline != nil && d.Message == e.Schema.tensor():
@@ -106,7 +110,8 @@ func (e *Editor) Field(out []byte, m *protobuf.Message, f *protobuf.Field, b []b
 	}
 	if d.Flags&protobuf.Annotation != 0 && (e.missing && !missing || e.Clash && !clash) {
 		e.Dropped[d.Name]++
-		e.missing, e.Clash = missing, clash
+		e.missing = missing
+		e.Clash = clash
 		return out[:before], nil
 	}
 	return protobuf.End(out, start), nil

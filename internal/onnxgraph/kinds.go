@@ -19,7 +19,8 @@ const (
 // Kinds lists the native fields of a valid message by kind. level is 0 for a message that contains
 // a graph, 1 for a graph.
 func (sc *Schema) Kinds(m *protobuf.Message, b []byte, level int) ([]schema.NativeKind, error) {
-	k, s := kinds{}, protobuf.InMemory(b)
+	k := kinds{}
+	s := protobuf.InMemory(b)
 	err := k.fields(sc, m, s, s.All(), make([]byte, 0, 1<<10), level)
 	var out []schema.NativeKind
 	for _, name := range slices.Sorted(maps.Keys(k)) {
@@ -36,7 +37,8 @@ func (k kinds) fields(sc *Schema, m *protobuf.Message, s *protobuf.Source, msg p
 	var counts [32]uint64 // element 0 counts unknown fields, whose order is significant
 	w := s.Walk(m, msg, 1)
 	for w.Next() {
-		d, n := w.Def, &counts[0]
+		d := w.Def
+		n := &counts[0]
 		if d != nil {
 			n = &counts[w.Num]
 		}
@@ -53,7 +55,8 @@ func (k kinds) fields(sc *Schema, m *protobuf.Message, s *protobuf.Source, msg p
 			k.add(subgraphInitializers, s.Win[w.At:w.End], here)
 		case d.Message != nil:
 			if initializer { // they may be reordered
-				name, to := "", protobuf.Into{}
+				name := ""
+				to := protobuf.Into{}
 				to[sc.TensorName] = &name
 				w.Err = s.Read(d.Message, w.Field, 1, &to)
 				here = append(here[:len(place)], name...)

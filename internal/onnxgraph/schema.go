@@ -78,7 +78,8 @@ const (
 // fieldOf returns the field with the values of an attribute type.
 func fieldOf(typ int32) protowire.Number { return protowire.Number(typ + 1) }
 
-// The types that a protobuf.Into points to in the neutral graph if a field needs more than its value.
+// The types that a protobuf.Into points to in the neutral graph if a field needs more than its
+// value.
 type (
 	initializers []string
 	elemType     schema.ValueInfo
@@ -86,14 +87,21 @@ type (
 )
 
 func (sc *Schema) graphFields(g *schema.Graph) (to protobuf.Into) {
-	to[sc.Name], to[sc.Nodes], to[sc.Inputs], to[sc.Outputs] = &g.Name, &g.Nodes, &g.Inputs, &g.Outputs
+	to[sc.Name] = &g.Name
+	to[sc.Nodes] = &g.Nodes
+	to[sc.Inputs] = &g.Inputs
+	to[sc.Outputs] = &g.Outputs
 	to[sc.Initializers] = (*initializers)(&g.Initializers)
 	return to
 }
 
 func (sc *Schema) nodeFields(n *schema.Node) (to protobuf.Into) {
-	to[sc.Node.Name], to[sc.Node.Op], to[sc.Node.Inputs], to[sc.Node.Outputs] = &n.Name, &n.Op, &n.Inputs, &n.Outputs
-	to[nodeAttributes], to[nodeDomain] = &n.Attributes, &n.Domain
+	to[sc.Node.Name] = &n.Name
+	to[sc.Node.Op] = &n.Op
+	to[sc.Node.Inputs] = &n.Inputs
+	to[sc.Node.Outputs] = &n.Outputs
+	to[nodeAttributes] = &n.Attributes
+	to[nodeDomain] = &n.Domain
 	return to
 }
 

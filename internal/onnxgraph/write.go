@@ -21,7 +21,8 @@ const MaxTensor = 1 << 30
 // AppendGraph appends the encoding of g without its initializers. The formats have no double, so
 // float64 is rounded to float32; a bool becomes 0 or 1, and JSON becomes its text.
 func (sc *Schema) AppendGraph(b []byte, g *schema.Graph) ([]byte, error) {
-	w, from := writer{Schema: sc}, sc.graphFields(g)
+	w := writer{Schema: sc}
+	from := sc.graphFields(g)
 	return w.fields(b, "", &from)
 }
 
@@ -33,7 +34,8 @@ func (sc *Schema) sameNodes(a, b *schema.Graph) bool {
 	}
 	var encoded [2][]byte
 	for i, g := range []schema.Graph{*a, *b} {
-		w, from := writer{Schema: sc, compared: true}, sc.graphFields(&g)
+		w := writer{Schema: sc, compared: true}
+		from := sc.graphFields(&g)
 		var err error
 		if encoded[i], err = w.fields(make([]byte, 0, len(encoded[0])+1), "", &from); err != nil {
 			return false
@@ -119,7 +121,8 @@ func (w *writer) field(b []byte, num protowire.Number, path string, place any) (
 		return putAll(b, num, *p), nil
 	case *[]schema.Node:
 		for i := range *p {
-			inner, from := "", w.nodeFields(&(*p)[i])
+			inner := ""
+			from := w.nodeFields(&(*p)[i])
 			if w.report != nil {
 				inner = fmt.Sprintf("%snodes[%d].", path, i)
 			}
@@ -129,7 +132,8 @@ func (w *writer) field(b []byte, num protowire.Number, path string, place any) (
 		}
 	case *[]schema.Attribute:
 		for i := range *p {
-			a, start := &(*p)[i], 0
+			a := &(*p)[i]
+			start := 0
 			b, start = protobuf.Begin(b, num)
 			if b, err = w.attribute(b, path+a.Name, a); err != nil {
 				return nil, fmt.Errorf("attribute %q: %w", a.Name, err)
@@ -190,7 +194,9 @@ func (w *writer) attribute(b []byte, path string, a *schema.Attribute) (_ []byte
 	if err != nil {
 		return nil, err
 	}
-	typ, zero, before := int32(Undefined), false, len(b)
+	typ := int32(Undefined)
+	zero := false
+	before := len(b)
 	switch v := value.(type) {
 	case nil:
 		if w.Explicit && w.report != nil {
@@ -262,7 +268,8 @@ func (w *writer) convert(path string, value any) (any, error) {
 // floats rounds to float32, and fails if a finite value becomes infinite. Values are compared as
 // decimal text, since 0.1 is the same value in either precision but has different bits.
 func (w *writer) floats(path string, list ...float64) ([]float32, error) {
-	out, reported := make([]float32, len(list)), false
+	out := make([]float32, len(list))
+	reported := false
 	for i, x := range list {
 		f := float32(x)
 		if math.IsInf(float64(f), 0) && !math.IsInf(x, 0) {

@@ -9,8 +9,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Into says where Read stores the fields of a message, by number: pointers to values, or to an Into for
-// a nested message. The *bool at 0, if any, is set if there is such a message.
+// Into says where Read stores the fields of a message, by number: pointers to values, or to an Into
+// for a nested message. The *bool at 0, if any, is set if there is such a message.
 type Into [16]any
 
 // Read decodes a message. A field that occurs again replaces the earlier value, or extends a list.
@@ -31,7 +31,8 @@ func (w *Walk) Store(to *Into) {
 		w.Check()
 		return
 	}
-	f, s := &w.Field, w.s
+	f := &w.Field
+	s := w.s
 	switch p := to[w.Num].(type) {
 	case *int64:
 		*p = int64(f.Val)
@@ -41,10 +42,12 @@ func (w *Walk) Store(to *Into) {
 		*p = math.Float32frombits(uint32(f.Val))
 	case *string:
 		b, err := s.Bytes(f.Start, f.End)
-		*p, w.Err = string(b), err
+		*p = string(b)
+		w.Err = err
 	case *[]byte:
 		b, err := s.Bytes(f.Start, f.End)
-		*p, w.Err = append((*p)[:0], b...), err
+		*p = append((*p)[:0], b...)
+		w.Err = err
 	case *Field:
 		*p = *f
 	case *[]int64:
@@ -68,8 +71,8 @@ func (w *Walk) IsOurs() bool {
 		w.Typ == protowire.BytesType && w.s.checkString(KindName, &w.Field) == nil
 }
 
-// Split appends the encoded fields of a message that have the given numbers to in, and the others to rest.
-// If one is nil, these fields are not read.
+// Split appends the encoded fields of a message that have the given numbers to in, and the others
+// to rest. If one is nil, these fields are not read.
 func (s *Source) Split(m *Message, msg Field, in, rest *[]byte, nums ...protowire.Number) error {
 	w := s.Walk(m, msg, 1)
 	for w.Next() {
@@ -84,8 +87,8 @@ func (s *Source) Split(m *Message, msg Field, in, rest *[]byte, nums ...protowir
 	return w.Err
 }
 
-// SplitInner appends the encoded fields of the messages in a field of msg to rest, without those that have the
-// given numbers.
+// SplitInner appends the encoded fields of the messages in a field of msg to rest, without those
+// that have the given numbers.
 func (s *Source) SplitInner(m *Message, msg Field, field protowire.Number, rest *[]byte, nums ...protowire.Number) error {
 	w := s.Walk(m, msg, 1)
 	for w.Next() {
@@ -118,7 +121,8 @@ func AppendInts[T int32 | int64](s *Source, out []T, f *Field, most int) ([]T, e
 		if err != nil {
 			return out, err
 		}
-		out, p = append(out, T(v)), next // truncated to int32, as protobuf requires
+		out = append(out, T(v))
+		p = next // truncated to int32, as protobuf requires
 	}
 	return out, nil
 }

@@ -31,8 +31,13 @@ type Walk struct {
 
 // Walk returns a cursor before the first field of msg, which is at the given nesting level.
 func (s *Source) Walk(m *Message, msg Field, level int) (w Walk) {
-	w.s, w.m, w.start, w.end, w.level = s, m, msg.Start, msg.End, level
-	w.At, w.End = msg.At, msg.Start
+	w.s = s
+	w.m = m
+	w.start = msg.Start
+	w.end = msg.End
+	w.level = level
+	w.At = msg.At
+	w.End = msg.Start
 	if level > MaxLevels {
 		w.Err = Corruptf("", msg.Start, "messages nest deeper than %d levels", MaxLevels)
 	}
@@ -86,7 +91,8 @@ func (s *Source) inMessage(m *Message, start int64, f *Field, err error) error {
 	return InField(fmt.Sprintf("%s[%d]", d.Name, n), err)
 }
 
-// Run returns how many fields with the number of the current one follow each other, itself included.
+// Run returns how many fields with the number of the current one follow each other, itself
+// included.
 func (w *Walk) Run() (n int) {
 	_, _ = w.s.Bytes(w.At, min(w.end, w.At+wholeMessage)) // it is read again
 	f := w.Field
@@ -103,7 +109,8 @@ func (w *Walk) Check() {
 	if w.Def == nil || w.Def.Message == nil {
 		return
 	}
-	done, m := false, w.Def.Message
+	done := false
+	m := w.Def.Message
 	if w.s.Watch != nil {
 		done, w.Err = w.s.Watch(m, w.Field, w.level+1)
 	}

@@ -77,7 +77,9 @@ func OpenFile(src wire.File, base, size int64) *Source {
 func (s *Source) Close() {
 	if s.file != nil {
 		s.file.Close()
-		s.file, s.Win, s.lo = nil, nil, 0
+		s.file = nil
+		s.Win = nil
+		s.lo = 0
 	}
 }
 
@@ -97,7 +99,8 @@ func (s *Source) Bytes(from, to int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.Win, s.lo = win[:min(int64(len(win)), s.Size-from)], from
+	s.Win = win[:min(int64(len(win)), s.Size-from)]
+	s.lo = from
 	return win[: to-from : to-from], nil
 }
 
@@ -133,17 +136,23 @@ type Field struct {
 // a model have a tag of one byte and a value or length of one byte, for which Next has a fast path.
 func (s *Source) Next(f *Field, p, end int64) error {
 	if i := p - s.lo; i >= 0 && i+1 < int64(len(s.Win)) && p+1 < end {
-		tag, v := s.Win[i], s.Win[i+1]
+		tag := s.Win[i]
+		v := s.Win[i+1]
 		if tag >= 1<<3 && tag < 0x80 && v < 0x80 {
-			f.Num, f.Typ, f.At = protowire.Number(tag>>3), protowire.Type(tag&7), p
+			f.Num = protowire.Number(tag >> 3)
+			f.Typ = protowire.Type(tag & 7)
+			f.At = p
 			switch f.Typ {
 			case protowire.BytesType:
-				f.Start, f.End = p+2, p+2+int64(v)
+				f.Start = p + 2
+				f.End = p + 2 + int64(v)
 				if f.End <= end {
 					return nil
 				}
 			case protowire.VarintType:
-				f.Start, f.End, f.Val = p+1, p+2, uint64(v)
+				f.Start = p + 1
+				f.End = p + 2
+				f.Val = uint64(v)
 				return nil
 			}
 		}
@@ -161,7 +170,9 @@ func (s *Source) nextAny(f *Field, p, end int64) error {
 	if n := tag >> 3; n < uint64(protowire.MinValidNumber) || n > uint64(protowire.MaxValidNumber) {
 		return Corruptf("", f.At, "field number %d", n)
 	}
-	f.Num, f.Typ, f.Start = protowire.Number(tag>>3), protowire.Type(tag&7), p
+	f.Num = protowire.Number(tag >> 3)
+	f.Typ = protowire.Type(tag & 7)
+	f.Start = p
 	size := uint64(0)
 	switch f.Typ {
 	case protowire.VarintType:

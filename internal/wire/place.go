@@ -8,9 +8,9 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// An error says where it is: format, path, field, offset. Where it arises, Error, Errorf or Refuse say what is known there, mostly
-// field and offset. Whoever passes it on and knows more calls Place, which adds what is missing and changes nothing: what
-// the place of the error said is right.
+// An error says where it is: format, path, field, offset. Where it arises, Error, Errorf or Refuse
+// say what is known there, mostly field and offset. Whoever passes it on and knows more calls
+// Place, which adds what is missing and changes nothing: what the place of the error said is right.
 
 // Error returns a tensor.Error for a field at a file offset (-1 for none).
 func Error(format, field string, offset int64, err error) error {
@@ -23,13 +23,14 @@ func Errorf(format, field string, offset int64, sentinel error, text string, arg
 	return Error(format, field, offset, fmt.Errorf("%w: %w", sentinel, fmt.Errorf(text, args...)))
 }
 
-// Refuse is Errorf for a field of a schema that cannot be written, with the sentinel tensor.ErrSchema.
+// Refuse is Errorf for a field of a schema that cannot be written, with the sentinel
+// tensor.ErrSchema.
 func Refuse(format, field, text string, args ...any) error {
 	return Errorf(format, field, -1, tensor.ErrSchema, text, args...)
 }
 
-// Place adds format, path and field to an error that lacks them; "" is not known. It returns a copy, since errors may be shared
-// by several goroutines.
+// Place adds format, path and field to an error that lacks them; "" is not known. It returns a
+// copy, since errors may be shared by several goroutines.
 func Place(err error, format, path, field string) error {
 	if err == nil {
 		return nil

@@ -1,5 +1,6 @@
-// Package wire reads and writes the little-endian fields of files: a Record reads records of a fixed layout field by
-// field, a Buffer is what they are appended to, and a Window reads the parts of a file that are structure.
+// Package wire reads and writes the little-endian fields of files: a Record reads records of a
+// fixed layout field by field, a Buffer is what they are appended to, and a Window reads the parts
+// of a file that are structure.
 package wire
 
 import (
@@ -334,7 +335,8 @@ func (r *Record) Offset() int64 { return r.base + int64(r.pos) }
 // Left returns the number of unread bytes.
 func (r *Record) Left() int64 { return r.size - r.Offset() }
 
-// Continue begins a record in other bytes of the file, which begin at an offset. After a failure it does nothing.
+// Continue begins a record in other bytes of the file, which begin at an offset. After a failure it
+// does nothing.
 func (r *Record) Continue(buf []byte, offset int64) {
 	if r.err != nil {
 		return

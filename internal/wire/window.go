@@ -36,14 +36,17 @@ var windows = sync.Pool{New: func() any { return new(Window) }}
 // Open returns a Window of a file. The caller must call Close once.
 func Open(file File) *Window {
 	w := windows.Get().(*Window)
-	w.file, w.size = file, 0
-	w.ahead.n, w.ahead.period = 0, 0
+	w.file = file
+	w.size = 0
+	w.ahead.n = 0
+	w.ahead.period = 0
 	return w
 }
 
 // Close returns the memory to the pool.
 func (w *Window) Close() {
-	w.file, w.have = nil, nil
+	w.file = nil
+	w.have = nil
 	windows.Put(w)
 }
 
@@ -64,7 +67,8 @@ func Prove(file io.ReaderAt, end int64) error {
 	return err
 }
 
-// Peek is Bytes for data that may not be structure, or that is read again as part of a larger range.
+// Peek is Bytes for data that may not be structure, or that is read again as part of a larger
+// range.
 func (w *Window) Peek(off, n int64) ([]byte, error) {
 	b, err := w.read(off, n)
 	if err != nil {
@@ -116,6 +120,8 @@ func (w *Window) read(off, n int64) ([]byte, error) {
 	if _, err := w.file.ReadAhead(b, off); err != nil {
 		return nil, err
 	}
-	w.have, w.at, w.recorded = b, off, false
+	w.have = b
+	w.at = off
+	w.recorded = false
 	return b, nil
 }

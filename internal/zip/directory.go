@@ -287,7 +287,8 @@ func widen(extra []byte, fields []*uint64, disk *uint64) error {
 // findZip64 returns the zip64 field among extra fields, or nil.
 func findZip64(extra []byte) (x []byte, err error) {
 	for len(extra) >= 4 {
-		id, n := le.Uint16(extra), int(le.Uint16(extra[2:]))
+		id := le.Uint16(extra)
+		n := int(le.Uint16(extra[2:]))
 		extra = extra[4:]
 		if n > len(extra) {
 			return nil, fmt.Errorf("%w: extra field %#x has %d bytes, %d are left", tensor.ErrCorrupt, id, n,

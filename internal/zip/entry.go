@@ -35,7 +35,8 @@ func (e *Entry) Content(m *driver.Memory) ([]byte, error) {
 	return codec.Data(deflate.Codec, b, e.Size, m)
 }
 
-// Structure returns the content of an entry that is structure, of at most most bytes. It is reserved in m.
+// Structure returns the content of an entry that is structure, of at most most bytes. It is
+// reserved in m.
 func (e *Entry) Structure(most int64, m *driver.Memory) ([]byte, error) {
 	b, err := e.Src.Slice(e.At, e.Stored)
 	if err != nil {

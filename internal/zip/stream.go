@@ -12,8 +12,9 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Streamer returns the function for driver.Parsed.Stream, nil if no entry is deflated. It writes what Load returns. The
-// tensor of a deflated entry is inflated piece by piece, if the entry has its elements as they are.
+// Streamer returns the function for driver.Parsed.Stream, nil if no entry is deflated. It writes
+// what Load returns. The tensor of a deflated entry is inflated piece by piece, if the entry has
+// its elements as they are.
 func (t *Tensors) Streamer() func(i int, w io.Writer) error {
 	if !slices.ContainsFunc(t.Stores, func(e Entry) bool { return e.Packed }) {
 		return nil
@@ -40,7 +41,8 @@ func (t *Tensors) stream(i int, w io.Writer) error {
 	return err
 }
 
-// inflateTo writes a range of the content, and compares the checksum of the content if checks is set.
+// inflateTo writes a range of the content, and compares the checksum of the content if checks is
+// set.
 func (e *Entry) inflateTo(w io.Writer, p *Place, checks bool, m *driver.Memory) error {
 	b, err := e.Src.Slice(e.At, e.Stored)
 	if err != nil {

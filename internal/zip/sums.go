@@ -21,7 +21,8 @@ type Word struct {
 	Name string
 }
 
-// Sums implements driver.Parsed: the CRC-32 of the entries that are structure, and of those with tensors.
+// Sums implements driver.Parsed: the CRC-32 of the entries that are structure, and of those with
+// tensors.
 func (t *Tensors) Sums() []driver.Sum {
 	if !t.Zipped {
 		return nil

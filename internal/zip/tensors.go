@@ -33,8 +33,8 @@ type Place struct {
 	Text         *Text   // nil if the content has the elements as they are
 }
 
-// Text is a range of the content of an entry that has bytes in the form of a text. The range of a Place is then one of
-// these bytes.
+// Text is a range of the content of an entry that has bytes in the form of a text. The range of a
+// Place is then one of these bytes.
 type Text struct {
 	At, Len int64 // range of the content
 	Size    int64 // number of bytes in it
@@ -45,10 +45,12 @@ type Text struct {
 func (e *Entry) Locate(t *driver.Tensor, p *Place) {
 	t.Offset = e.At + p.From
 	if e.Packed {
-		t.Compression, t.Stored = "deflate", e.Stored
+		t.Compression = "deflate"
+		t.Stored = e.Stored
 	}
 	if e.Packed || p.Stride != nil || p.Swap > 0 || p.Text != nil {
-		t.Loaded, t.Offset = true, -1
+		t.Loaded = true
+		t.Offset = -1
 	}
 }
 
@@ -68,7 +70,8 @@ const (
 )
 
 func (t *Tensors) load(i int) (b []byte, err error) {
-	p, size := &t.Places[i], t.Index.Size(i)
+	p := &t.Places[i]
+	size := t.Index.Size(i)
 	s := &t.Stores[p.Store]
 	if most := max(expandFloor, expandRatio*s.Size); size > most {
 		return nil, fmt.Errorf("%w: it repeats %d bytes up to %d, at most %d are made", tensor.ErrLimit, p.Extent, size, most)
@@ -87,9 +90,11 @@ func (t *Tensors) load(i int) (b []byte, err error) {
 	case s.Src.InMemory():
 		aside = 0
 	}
-	at, n := p.From, p.Extent // in the content
+	at := p.From
+	n := p.Extent // in the content
 	if p.Text != nil {
-		at, n = p.Text.At, p.Text.Len
+		at = p.Text.At
+		n = p.Text.Len
 		aside += p.Text.Len + p.Text.Size
 	}
 	if err := t.Memory.Reserve(aside); err != nil {
@@ -145,7 +150,8 @@ func (t *Tensors) located(i int, err error) error {
 
 func (t *Tensors) field(i int) string { return fmt.Sprintf("tensor %q", t.Index.Name(i)) }
 
-// offset is that of tensor i for errors: of its bytes, if they are in the file as they are and its checksums agree.
+// offset is that of tensor i for errors: of its bytes, if they are in the file as they are and its
+// checksums agree.
 func (t *Tensors) offset(i int) int64 {
 	s := &t.Stores[t.Places[i].Store]
 	_, at, _ := t.Index.Place(i)

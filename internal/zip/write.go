@@ -57,9 +57,11 @@ func (m *Made) version() uint16 {
 	return plainVersion
 }
 
-// header appends what follows the magic in both headers, and the fields that only the directory has.
+// header appends what follows the magic in both headers, and the fields that only the directory
+// has.
 func (m *Made) header(b *wire.Buffer, extra wire.Buffer, central bool) {
-	size, flags := uint32(min(m.Size, wide32)), uint16(0)
+	size := uint32(min(m.Size, wide32))
+	flags := uint16(0)
 	if strings.IndexFunc(m.Name, func(r rune) bool { return r >= utf8.RuneSelf }) >= 0 {
 		flags = flagUTF8
 	}
@@ -82,7 +84,8 @@ func (m *Made) header(b *wire.Buffer, extra wire.Buffer, central bool) {
 	b.Raw(extra)
 }
 
-// zip64 returns the zip64 field, which is empty if 32 bits suffice. Only that of the directory has the offset.
+// zip64 returns the zip64 field, which is empty if 32 bits suffice. Only that of the directory has
+// the offset.
 func (m *Made) zip64(central bool) (b wire.Buffer) {
 	var values wire.Buffer
 	if m.Size >= wide32 {
@@ -109,7 +112,8 @@ func Directory(entries []Made, off int64) []byte {
 		b.U16(madeOnUnix | m.version())
 		m.header(&b, m.zip64(true), true)
 	}
-	n, size := len(entries), int64(len(b))
+	n := len(entries)
+	size := int64(len(b))
 	if n >= wide16 || size >= wide32 || off >= wide32 {
 		at := off + size
 		b.Str(end64Magic)

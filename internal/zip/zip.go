@@ -1,5 +1,5 @@
-// Package zip reads the directory of a ZIP archive and its stored and deflated entries, for formats that map
-// them. Redundant values in the archive must agree.
+// Package zip reads the directory of a ZIP archive and its stored and deflated entries, for formats
+// that map them. Redundant values in the archive must agree.
 package zip
 
 import (
@@ -37,8 +37,9 @@ const (
 	extraZip64 = 0x0001
 )
 
-// FirstName returns the name of the first entry of a file, or the part of it in head. It skips directories at the top,
-// which programs that pack a directory write before its files, unless head has nothing else.
+// FirstName returns the name of the first entry of a file, or the part of it in head. It skips
+// directories at the top, which programs that pack a directory write before its files, unless head
+// has nothing else.
 func FirstName(head []byte) (name string) {
 	for len(head) >= localLen && string(head[:4]) == LocalMagic {
 		packed := binary.LittleEndian.Uint32(head[18:])
