@@ -22,7 +22,7 @@ var strangers = []struct{ name, content, want string }{
 	{"a README", "# Model card\n\nA description.\n", "this is plain text, such as a README"},
 	{"a README with a byte order mark", "\ufeff# Modèle\n\nUne description.\n", "this is plain text, such as a README"},
 	{"text that is cut within a character", strings.Repeat("e", 261) + "é and more", "this is plain text, such as a README"},
-	{"an HTML page", "\n<!DOCTYPE html>\n<html><body>Log in</body></html>\n", "this is a web page, perhaps for a login, not a model"},
+	{"an HTML page", "\n<!DOCTYPE html>\n<html><body>Log in</body></html>\n", "this is a web page, not a model, perhaps for a login"},
 	{"JSON", `{"architectures": ["BertModel"]}`, "this is a JSON file"},
 	{"a Git LFS pointer", "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n", "this is a Git LFS pointer"},
 	{"HDF5", "\x89HDF\r\n\x1a\n\x00\x00\x00\x00\x00\x08\x08\x00", "this is an HDF5 file"},
