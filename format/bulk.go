@@ -50,7 +50,7 @@ type bulk struct {
 // copied from a buffer that stays in a cache.
 const loadJob = 512 << 10
 
-// plan returns the chunks of all requests, in the order of the files.
+// plan returns the chunks of all requests, in the order of the files. eachJob joins neighbors.
 func (b *bulk) plan(requests []Request) (chunks []chunk, err error) {
 	total := int64(0)
 	b.o.Workers = b.workers()

@@ -13,7 +13,7 @@ var (
 	_ memory.Advisor            = (*owner)(nil)
 )
 
-// Enter implements memory.Owner.
+// Enter implements memory.Owner. It calls checkTouch while tensors are not checked yet.
 func (o *owner) Enter(info *tensor.Info) error {
 	if err := o.m.main.Enter(); err != nil || !o.m.touch.pending.Load() {
 		return err

@@ -15,7 +15,8 @@ func (m *Model) startTouch(wanted bool) {
 	m.touch.start(n, wanted && n > 0 && (m.parsed.TensorSum != nil || m.parsed.SumsOf != nil))
 }
 
-// checkTouch verifies the named tensor, once. It is called between Enter and Leave.
+// checkTouch verifies the named tensor, once: touched remembers tensors, and sumState checksums that
+// several share. It is called between Enter and Leave.
 func (m *Model) checkTouch(name string) error {
 	t := &m.touch
 	i, _ := m.index.Lookup(name)

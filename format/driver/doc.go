@@ -40,6 +40,12 @@
 // Every tensor is in a Space: the file itself, or another file of its directory
 // (Source.Dir). Parsed.Load returns tensors that the file stores in another form.
 //
+// # Optional abilities
+//
+// A Driver may also be a DirParser (a directory is a model), a PartsParser (parts that no index
+// lists), a FolderParser (an archive that was unpacked), a Vocabulary (operators of graphs) and, if
+// it is a Writer, a Splitter (WriteOptions.MaxShard).
+//
 // # Writing
 //
 // A format that can be written implements Writer. If all offsets follow from the

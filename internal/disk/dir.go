@@ -159,7 +159,8 @@ func (d *Dir) find(name string) (root *os.Root, w *walk, err error) {
 	return root, w, nil
 }
 
-// findOutside is find for a name with a link that leads out of the directory, by absolute paths.
+// findOutside is find for a name with a link that leads out of the directory, by absolute paths: it
+// refuses the link unless it ends in the directory or where Options.Root allows.
 func (d *Dir) findOutside(name string) (*os.Root, *walk, error) {
 	out, err := d.lookOutside()
 	if err != nil {

@@ -62,7 +62,7 @@ type walk struct {
 	first, last link
 }
 
-// follow goes from where the walk is to a name.
+// follow goes from where the walk is to a name. It returns errLeaves for a link out of the tree.
 func (w *walk) follow(name string) error {
 	for rest := name; rest != ""; {
 		var element string

@@ -122,7 +122,8 @@ func (r *Region) FaultOffset(addr uintptr) int64 {
 	return int64(max(addr, base) - base)
 }
 
-// ErrCut is the error for a fault in a mapping.
+// ErrCut is the error for a fault in a mapping, which has one signal for a file that was cut short and for
+// a disk that fails.
 var ErrCut = fmt.Errorf("%w: the file was cut short while it was in use", tensor.ErrTruncated)
 
 // Advise applies an Advice to n bytes of the window at off. Resident returns how many of them are
