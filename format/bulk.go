@@ -123,9 +123,10 @@ func (b *bulk) read(p *chunk, data []byte) error {
 		dst := t.Floats[first:min(first+n, t.elems)]
 		info := tensor.Info{Name: t.Tensor, DType: t.info.DType, Encoding: t.info.Encoding, Shape: tensor.Shape{int64(len(dst))}}
 		v, err := tensor.FromInfo(info, data)
-		if err == nil {
-			_, err = tensor.Decode(dst[:0:len(dst)], v)
+		if err != nil {
+			return err
 		}
+		_, err = tensor.Decode(dst[:0:len(dst)], v)
 		if err != nil {
 			return err
 		}
@@ -148,34 +149,46 @@ func (b *bulk) readWhole(t *checkedRequest) error {
 		return err
 	}
 	v := t.view
-	var err error
-	switch {
-	case t.resident():
-		err = v.Use(func([]byte) error { return nil })
-	case b.m.index.Loaded(t.i):
-		var data []byte // which the model does not cache
-		if data, err = b.m.decoded(t.i, false); err == nil {
-			v, err = tensor.FromInfo(*t.info, data)
+	if b.m.index.Loaded(t.i) && !t.resident() {
+		data, err := b.m.decoded(t.i, false) // which the model does not cache
+		if err != nil {
+			return err
+		}
+		v, err = tensor.FromInfo(*t.info, data)
+		if err != nil {
+			return err
 		}
 	}
-	if err == nil && len(t.Slice) > 0 {
-		v, err = v.Slice(t.Slice...)
+	err := t.readView(b.ctx, v)
+	if err != nil {
+		return err
 	}
-	switch {
-	case err != nil || t.resident():
-	case t.Floats != nil:
-		_, err = tensor.Decode(t.Floats[:0:t.elems], v)
-	default:
-		_, err = v.ReadIntoContext(b.ctx, t.Bytes)
+	b.Done(t.bytes, t.Tensor)
+	return nil
+}
+
+// readView reads what is selected of the tensor v.
+func (t *checkedRequest) readView(ctx context.Context, v tensor.View) error {
+	if t.resident() {
+		return v.Use(func([]byte) error { return nil })
 	}
-	if err == nil {
-		b.Done(t.bytes, t.Tensor)
+	if len(t.Slice) > 0 {
+		part, err := v.Slice(t.Slice...)
+		if err != nil {
+			return err
+		}
+		v = part
 	}
+	if t.Floats != nil {
+		_, err := tensor.Decode(t.Floats[:0:t.elems], v)
+		return err
+	}
+	_, err := v.ReadIntoContext(ctx, t.Bytes)
 	return err
 }
 
 // readDirect reads a chunk without gaps whose bytes need no conversion, from data if it is not nil.
-func (b *bulk) readDirect(p *chunk, data []byte) (err error) {
+func (b *bulk) readDirect(p *chunk, data []byte) error {
 	t := p.t
 	dst := t.Bytes[p.first:][:p.n]
 	want := driver.Digest{}
@@ -190,15 +203,19 @@ func (b *bulk) readDirect(p *chunk, data []byte) (err error) {
 		b.Done(int64(len(piece)), t.Tensor)
 		return nil
 	}
+	var err error
 	if data != nil {
 		err = done(dst[:copy(dst, data)])
 	} else {
 		err = b.pass.Read(dst, pass.Range{File: t.region, Offset: p.Offset}, done)
 	}
-	if err == nil && t.hashed {
-		if err = b.compareTensor(t.i, want, sum.Sum64(), t.Offset); err == nil {
-			b.m.touch.passed(t.i)
-		}
+	if err != nil || !t.hashed {
+		return err
 	}
-	return err
+	err = b.compareTensor(t.i, want, sum.Sum64(), t.Offset)
+	if err != nil {
+		return err
+	}
+	b.m.touch.passed(t.i)
+	return nil
 }

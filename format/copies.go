@@ -32,10 +32,14 @@ func (m *Model) copy(i int, keep bool, decode func() ([]byte, error)) ([]byte, e
 func (m *Model) decoded(i int, keep bool) ([]byte, error) {
 	return m.copy(i, keep, func() ([]byte, error) {
 		b, err := m.parsed.Load(i)
-		if size := m.index.Size(i); err == nil && int64(len(b)) != size {
-			err = m.about(m.index.Name(i), -1, fmt.Errorf("%w: %d bytes were loaded, it has %d", tensor.ErrCorrupt, len(b), size))
+		if err != nil {
+			return b, err
 		}
-		return b, err
+		size := m.index.Size(i)
+		if int64(len(b)) != size {
+			return b, m.about(m.index.Name(i), -1, fmt.Errorf("%w: %d bytes were loaded, it has %d", tensor.ErrCorrupt, len(b), size))
+		}
+		return b, nil
 	})
 }
 
@@ -43,15 +47,22 @@ func (m *Model) decoded(i int, keep bool) ([]byte, error) {
 // contains the tensor. i is the index of the tensor, or negative if it is not in the index.
 func (m *Model) find(f *file, i int, name string, off, size int64) (*source.Region, error) {
 	r, err := f.open()
-	if err == nil && (off < 0 || off > r.Size() || size > r.Size()-off) {
+	if err != nil {
+		return nil, m.misplaced(i, name, err)
+	}
+	if off < 0 || off > r.Size() || size > r.Size()-off {
 		err = f.external(fmt.Errorf("%w: %d bytes at %d of a file of %d", tensor.ErrTruncated, size, off, r.Size()))
+		return nil, m.misplaced(i, name, err)
 	}
-	if err == nil {
-		return r, nil
-	}
+	return r, nil
+}
+
+// misplaced returns the error for a tensor whose data cannot be found: at its record, if it has
+// one.
+func (m *Model) misplaced(i int, name string, err error) error {
 	record := int64(-1)
 	if m.parsed.RecordAt != nil && i >= 0 {
 		record = m.parsed.RecordAt(i)
 	}
-	return nil, m.about(name, record, err)
+	return m.about(name, record, err)
 }

@@ -24,15 +24,25 @@ func (m *Model) openDir(name string, isPath bool) (*Model, error) {
 	defer func() { c.door.Close() }()
 	asked := driverName(c.driver)
 	entries, err := c.door.Entries()
-	if err == nil && isRepository(entries) {
+	if err != nil {
+		return nil, refuseDir(err, nil, asked, name)
+	}
+	if isRepository(entries) {
 		name, entries, err = m.enterSnapshot(name, isPath)
+		if err != nil {
+			return nil, refuseDir(err, entries, asked, name)
+		}
 	}
-	if err == nil {
-		err = m.openEntry(entries, name, isPath)
+	err = m.openEntry(entries, name, isPath)
+	if err != nil {
+		return nil, refuseDir(err, entries, asked, name)
 	}
-	if err == nil {
-		return m, nil
-	}
+	return m, nil
+}
+
+// refuseDir returns the error of opening a directory. It says what the directory is, if that is
+// known.
+func refuseDir(err error, entries []driver.DirEntry, asked, name string) error {
 	files := make([]string, len(entries))
 	for i, e := range entries {
 		files[i] = e.Name
@@ -41,7 +51,7 @@ func (m *Model) openDir(name string, isPath bool) (*Model, error) {
 	if is != "" {
 		err = named(err, is, asked, name)
 	}
-	return nil, wire.Place(err, asked, name, "")
+	return wire.Place(err, asked, name, "")
 }
 
 // isRepository reports whether a directory is a repository of a Hugging Face cache.

@@ -288,18 +288,21 @@ func (m *Model) finish(r *source.Region, err error, path string) (*Model, error)
 	m.place.name = cmp.Or(m.place.name, name)
 	asked := driverName(m.opening.driver)
 	m.opening.path = path
-	if err == nil {
-		err = m.opening.authenticate(r)
+	if err != nil {
+		return nil, wire.Place(err, asked, name, "")
 	}
-	if err == nil && m.opening.driver == nil {
-		if err = m.choose(r, name); err != nil {
+	err = m.opening.authenticate(r)
+	if err != nil {
+		return nil, wire.Place(err, asked, name, "")
+	}
+	if m.opening.driver == nil {
+		err = m.choose(r, name)
+		if err != nil {
 			r.Close()
+			return nil, wire.Place(err, "", name, "")
 		}
 	}
 	d := m.opening.driver
-	if err != nil {
-		return nil, wire.Place(err, driverName(d), name, "")
-	}
 	size := r.Size()
 	err = m.openRegion(r, &m.opening)
 	if err != nil && !foreign.IsTold(err) {

@@ -52,14 +52,19 @@ func (m *Model) checkRequest(q *Request) (*checkedRequest, error) {
 	}
 	t := &checkedRequest{Request: q, Extent: m.extent(i), i: i, info: m.info(i), unit: unit{1, 1}}
 	err := m.at(i, &t.view)
-	if err == nil {
-		err = t.resolve(m)
+	if err != nil {
+		return nil, m.explainTensor(err, q.Tensor)
 	}
-	return t, m.explainTensor(err, q.Tensor)
+	err = t.resolve(m)
+	if err != nil {
+		return nil, m.explainTensor(err, q.Tensor)
+	}
+	return t, nil
 }
 
 func (t *checkedRequest) resolve(m *Model) (err error) {
-	if t.region, err = m.spaces.region(driver.Space(t.File)); err != nil {
+	t.region, err = m.spaces.region(driver.Space(t.File))
+	if err != nil {
 		return err
 	}
 	sel, err := memory.Resolve(t.info.Shape, t.Slice)

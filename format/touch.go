@@ -85,13 +85,19 @@ func (m *Model) touchSum(v *verification, s *driver.Sum, state *sumState) error 
 	if !isCompared(s) {
 		return nil
 	}
-	_, err := v.compareSum(s)
-	if err == nil && m.parsedIn(s) {
-		err = v.unchanged() // the tensors must still be where Parse has found them
-	}
+	err := v.compareTouched(s)
 	state.passed = err == nil
 	if isLasting(err) {
 		state.err = err
 	}
 	return err
+}
+
+// compareTouched compares a sum before the first use of a tensor that it covers.
+func (v *verification) compareTouched(s *driver.Sum) error {
+	_, err := v.compareSum(s)
+	if err != nil || !v.m.parsedIn(s) {
+		return err
+	}
+	return v.unchanged() // the tensors must still be where Parse has found them
 }

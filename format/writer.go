@@ -207,10 +207,11 @@ func (w *Writer) Close() error {
 		return w.refusal()
 	}
 	err := w.attempt(func() error { return w.explain(w.finish()) })
-	if err == nil {
-		w.over = errClosed
+	if err != nil {
+		return err
 	}
-	return err
+	w.over = errClosed
+	return nil
 }
 
 func (w *Writer) finish() error {
@@ -220,15 +221,21 @@ func (w *Writer) finish() error {
 	if i := slices.Index(w.written, false); i >= 0 {
 		return w.schemaError(w.schema.Tensors[i].Name, errors.New("not written before Close"))
 	}
-	err := w.enc.Finish()
-	if err == nil && w.commit != nil {
-		err = w.commit()
-	}
+	err := w.finishTarget()
 	if err != nil && !errors.Is(err, tensor.ErrNotDurable) {
 		return err
 	}
 	w.release()
 	return err
+}
+
+// finishTarget completes the files.
+func (w *Writer) finishTarget() error {
+	err := w.enc.Finish()
+	if err != nil || w.commit == nil {
+		return err
+	}
+	return w.commit()
 }
 
 // Abort removes what was written. The old file stays as it was.
