@@ -72,7 +72,7 @@ func (e *ExternalData) Range(location string, offset, length int64) (*io.Section
 	if length == -1 {
 		length = max(0, f.size-offset)
 	}
-	if offset > f.size || length > f.size-offset {
+	if length > f.size-offset {
 		return nil, externalError(location, fmt.Errorf("%w: %d bytes at %d of a file of %d", ErrTruncated, length, offset, f.size))
 	}
 	return io.NewSectionReader(f, offset, length), nil

@@ -15,7 +15,7 @@ import (
 // The error is ErrShape, with the name of the tensor, if it has no such axis or its dim is not a
 // multiple of size, and ErrOption for a rank outside the group.
 func ShardRequests(m *Model, rank, size int, rule func(name string) (axis int, isSplit bool)) (requests []Request, err error) {
-	if size < 1 || rank < 0 || rank >= size {
+	if rank < 0 || rank >= size {
 		return nil, fmt.Errorf("%w: rank %d of a group of %d", ErrOption, rank, size)
 	}
 	if err := m.Guard(func() error { return nil }); err != nil {
