@@ -258,7 +258,7 @@ func ExampleOptions_With() {
 	// Output: true
 }
 
-// Who signed a file: the key that is trusted, another one, or nobody who can be believed.
+// Who signed a file: the key that is trusted, another one, or a key that proves nothing.
 func ExampleModel_CheckSignature() {
 	path := filepath.Join(filepath.Dir(examplePath()), "model.mle")
 	defer os.RemoveAll(filepath.Dir(path))
@@ -659,6 +659,23 @@ func ExampleModel() {
 	// Output:
 	// mag 1 model.mag 1 false
 	// 320 bytes in files, 0 in copies of tensors
+}
+
+// Where the tensors lie in a file: what describes them ends, their data begins, and each is aligned.
+func ExampleModel_Stats() {
+	path := saved("model.gguf")
+	defer os.RemoveAll(filepath.Dir(path))
+	m, err := format.Open(path, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer m.Close()
+	s := m.Stats()
+	fmt.Println(s.HeaderSize, s.DataOffset, s.Alignment)
+	fmt.Println(m.At(0).Info().Offset == s.DataOffset)
+	// Output:
+	// 112 128 32
+	// true
 }
 
 // One key of the metadata, without decoding the others.
