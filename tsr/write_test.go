@@ -1,7 +1,6 @@
 package tsr
 
 import (
-	"crypto/ed25519"
 	"errors"
 	"io"
 	"io/fs"
@@ -129,26 +128,5 @@ func TestDirectoryNames(t *testing.T) {
 		dir := tree(t, nil)
 		expect.Refused(t, format.ErrSchema, names)(create(dir+"/m/", p, nil))
 		contains(t, dir)
-	}
-}
-
-// TestOptions checks that options that TSR lacks are refused by name.
-func TestOptions(t *testing.T) {
-	s := sampleSchema(tensor.Int8, tensor.Shape{3})
-	for field, o := range map[string]format.WriteOptions{
-		"Compression":  {Compression: "zstd"},
-		"Level":        {Level: 1},
-		"Key":          {Key: make([]byte, 32)},
-		"Signer":       {Signer: ed25519.NewKeyFromSeed(make([]byte, 32))},
-		"Align":        {Align: 128},
-		"Extended":     {Extended: true},
-		"ExternalFrom": {ExternalFrom: 1},
-		"External":     {External: "data"},
-	} {
-		var e *tensor.Error
-		_, err := newWriter(io.Discard, s, &o)
-		if !errors.Is(err, format.ErrOption) || !errors.As(err, &e) || e.Field != field {
-			t.Errorf("%v, want ErrOption for %s", err, field)
-		}
 	}
 }

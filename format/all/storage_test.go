@@ -2,6 +2,7 @@ package all_test
 
 import (
 	"bytes"
+	"cmp"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
@@ -11,6 +12,7 @@ import (
 	"errors"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -179,6 +181,44 @@ func TestSignerPanics(t *testing.T) {
 	unwritten(t, dir)
 	if err := w.Close(); err == nil || !strings.Contains(err.Error(), format.ErrAborted.Error()) {
 		t.Errorf("Close again: %v", err)
+	}
+}
+
+// TestOptionsLacked: an option that a format lacks is refused by name.
+func TestOptionsLacked(t *testing.T) {
+	options := map[string]format.WriteOptions{
+		"Compression":  {Compression: "zstd"},
+		"Level":        {Level: 1},
+		"Key":          {Key: make([]byte, 32)},
+		"Signer":       {Signer: ed25519.NewKeyFromSeed(make([]byte, 32))},
+		"Align":        {Align: 128},
+		"Extended":     {Extended: true},
+		"ExternalFrom": {ExternalFrom: 1},
+		"External":     {External: "data"},
+	}
+	schemas := map[string]*schema.Schema{
+		"tsr": {Tensors: []tensor.Info{list(tensor.Int8, "", 3)}},
+		"npy": {Tensors: []tensor.Info{list(tensor.Int8, "", 3)}},
+	}
+	for name, has := range map[string][]string{
+		"safetensors": nil,
+		"tsr":         nil,
+		"npy":         nil,
+		"npz":         nil,
+		"gguf":        {"Align"},
+		"onnx":        {"ExternalFrom", "External"},
+	} {
+		for field, o := range options {
+			if slices.Contains(has, field) {
+				continue
+			}
+			o.Format = formatNamed(name)
+			var e *tensor.Error
+			_, err := format.NewWriter(io.Discard, cmp.Or(schemas[name], &schema.Schema{}), &o)
+			if !errors.Is(err, format.ErrOption) || !errors.As(err, &e) || e.Field != field {
+				t.Errorf("%s: %v, want ErrOption for %s", name, err, field)
+			}
+		}
 	}
 }
 

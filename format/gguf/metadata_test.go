@@ -1,7 +1,6 @@
 package gguf
 
 import (
-	"crypto/ed25519"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -221,25 +220,5 @@ func TestAlignment(t *testing.T) {
 func TestBigEndian(t *testing.T) {
 	if _, err := openBytes([]byte("GGUF\x00\x00\x00\x03"), nil); !errors.Is(err, format.ErrVersion) || !strings.Contains(err.Error(), "big-endian") {
 		t.Error(err)
-	}
-}
-
-// TestOptions checks that options that GGUF lacks are refused by name.
-func TestOptions(t *testing.T) {
-	s := &schema.Schema{}
-	for field, o := range map[string]format.WriteOptions{
-		"Compression":  {Compression: "zstd"},
-		"Level":        {Level: 1},
-		"Key":          {Key: make([]byte, 32)},
-		"Signer":       {Signer: ed25519.NewKeyFromSeed(make([]byte, 32))},
-		"Extended":     {Extended: true},
-		"ExternalFrom": {ExternalFrom: 1},
-		"External":     {External: "data"},
-	} {
-		var e *tensor.Error
-		_, err := newWriter(io.Discard, s, &o)
-		if !errors.Is(err, format.ErrOption) || !errors.As(err, &e) || e.Field != field {
-			t.Errorf("%v, want ErrOption for %s", err, field)
-		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	stdzip "archive/zip"
 	"bytes"
 	gocmp "cmp"
-	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"io"
@@ -202,28 +201,4 @@ func TestFileNames(t *testing.T) {
 		}
 	}
 	expect.Refused(t, format.ErrCorrupt)(nameOf("\xff.npy"))
-}
-
-// TestOptions checks that options that NumPy lacks are refused by name.
-func TestOptions(t *testing.T) {
-	s := sampleSchema(tensor.Int8, tensor.Shape{3})
-	for field, o := range map[string]format.WriteOptions{
-		"Compression":  {Compression: "zstd"},
-		"Level":        {Level: 1},
-		"Key":          {Key: make([]byte, 32)},
-		"Signer":       {Signer: ed25519.NewKeyFromSeed(make([]byte, 32))},
-		"Align":        {Align: 128},
-		"Extended":     {Extended: true},
-		"ExternalFrom": {ExternalFrom: 1},
-		"External":     {External: "data"},
-	} {
-		_, file := newWriter(io.Discard, s, &o)
-		_, archive := newArchiveWriter(io.Discard, s, &o)
-		for _, err := range []error{file, archive} {
-			var e *tensor.Error
-			if !errors.Is(err, format.ErrOption) || !errors.As(err, &e) || e.Field != field {
-				t.Errorf("%v, want ErrOption for %s", err, field)
-			}
-		}
-	}
 }

@@ -2,7 +2,6 @@ package onnx
 
 import (
 	"bytes"
-	"crypto/ed25519"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -215,23 +214,8 @@ func TestMetadataTwice(t *testing.T) {
 	}
 }
 
-// TestOptions checks that options that ONNX lacks are refused by name.
-func TestOptions(t *testing.T) {
-	s := &schema.Schema{}
-	for field, o := range map[string]format.WriteOptions{
-		"Compression": {Compression: "zstd"},
-		"Level":       {Level: 1},
-		"Key":         {Key: make([]byte, 32)},
-		"Signer":      {Signer: ed25519.NewKeyFromSeed(make([]byte, 32))},
-		"Align":       {Align: 128},
-		"Extended":    {Extended: true},
-	} {
-		var e *tensor.Error
-		_, err := streamTo(io.Discard, s, &o)
-		if !errors.Is(err, format.ErrOption) || !errors.As(err, &e) || e.Field != field {
-			t.Errorf("%v, want ErrOption for %s", err, field)
-		}
-	}
+// TestExternalDataOfStream: a stream has no directory for external data.
+func TestExternalDataOfStream(t *testing.T) {
 	beside := &format.WriteOptions{ExternalFrom: 1}
-	expect.Refused(t, format.ErrSchema, "external data of a stream")(streamTo(io.Discard, s, beside))
+	expect.Refused(t, format.ErrSchema, "external data of a stream")(streamTo(io.Discard, &schema.Schema{}, beside))
 }

@@ -2,10 +2,8 @@ package safetensors
 
 import (
 	"bytes"
-	"crypto/ed25519"
 	"encoding/json"
 	"errors"
-	"io"
 	"math"
 	"strings"
 	"testing"
@@ -91,26 +89,5 @@ func TestHeaderTooLarge(t *testing.T) {
 	_, err := newWriter(&bytes.Buffer{}, &schema.Schema{Metadata: schema.Metadata{{Key: "k", Value: strings.Repeat("x", maxHeader)}}}, nil)
 	if !errors.Is(err, format.ErrSchema) || !errors.Is(err, format.ErrLimit) {
 		t.Errorf("%v", err)
-	}
-}
-
-// TestOptions checks that options that safetensors lacks are refused by name.
-func TestOptions(t *testing.T) {
-	s := &schema.Schema{}
-	for field, o := range map[string]format.WriteOptions{
-		"Compression":  {Compression: "zstd"},
-		"Level":        {Level: 1},
-		"Key":          {Key: make([]byte, 32)},
-		"Signer":       {Signer: ed25519.NewKeyFromSeed(make([]byte, 32))},
-		"Align":        {Align: 128},
-		"Extended":     {Extended: true},
-		"ExternalFrom": {ExternalFrom: 1},
-		"External":     {External: "data"},
-	} {
-		var e *tensor.Error
-		_, err := newWriter(io.Discard, s, &o)
-		if !errors.Is(err, format.ErrOption) || !errors.As(err, &e) || e.Field != field {
-			t.Errorf("%v, want ErrOption for %s", err, field)
-		}
 	}
 }
