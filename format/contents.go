@@ -27,10 +27,14 @@ func (m *Model) Value(key string) (any, error) {
 	m = m.opened()
 	return inside(m, func() (any, error) {
 		value, ok, err := m.valueOf(key)
-		if err == nil && !ok {
-			err = &tensor.Error{Format: m.desc.Name, Path: m.path, Field: fmt.Sprintf("metadata %q", key), Offset: -1, Err: tensor.ErrNotFound}
+		if err != nil {
+			return value, err
 		}
-		return value, err
+		if !ok {
+			field := fmt.Sprintf("metadata %q", key)
+			return value, &tensor.Error{Format: m.desc.Name, Path: m.path, Field: field, Offset: -1, Err: tensor.ErrNotFound}
+		}
+		return value, nil
 	})
 }
 

@@ -57,6 +57,16 @@ func (m *Model) find(f *file, i int, name string, off, size int64) (*source.Regi
 	return r, nil
 }
 
+// findInside is find for callers that Close does not wait for.
+func (m *Model) findInside(f *file, i int, name string, off, size int64) (*source.Region, error) {
+	err := m.main.Enter()
+	if err != nil {
+		return nil, err
+	}
+	defer m.main.Leave()
+	return m.find(f, i, name, off, size)
+}
+
 // misplaced returns the error for a tensor whose data cannot be found: at its record, if it has
 // one.
 func (m *Model) misplaced(i int, name string, err error) error {

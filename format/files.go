@@ -296,7 +296,8 @@ func (f *file) declare() error {
 // beginning.
 func (f *file) keep(h *handle, isWhole bool) {
 	if h.info != nil {
-		f.state, f.seen = present, source.StampOf(h.info)
+		f.state = present
+		f.seen = source.StampOf(h.info)
 	}
 	if f.of.kept == mostKept || !isWhole {
 		h.close()

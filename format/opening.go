@@ -162,7 +162,10 @@ func (m *Model) sealed() {
 }
 
 func (m *Model) init(r *source.Region, c *config) {
-	m.c, m.desc, m.main, m.path = c, c.driver.Describe(), r, c.path
+	m.c = c
+	m.desc = c.driver.Describe()
+	m.main = r
+	m.path = c.path
 	m.keepNote(note.Of(c.options.Context))
 	m.was = r.Stamp()
 	if m.path == "" {

@@ -59,7 +59,7 @@ type Options struct {
 	// are compared after the copy, each time. Bytes, As and Use lend the mapped file itself. The
 	// library has compared these bytes with the signature, once. Another process that may write the
 	// file can change what the slice shows afterwards, and no check can see that. If slices must
-	// not change either: Options.Private, or a file that nobody can write.
+	// not change either: Options.Private, or a file that no other process can write.
 	Trusted Trust
 	// Dir is the directory of external data files, for a model that is not opened by path.
 	Dir string

@@ -335,9 +335,10 @@ func (s *streaming) readSection(list []*streamedRequest) error {
 			w.from = append(w.from, from)
 		}
 		err := section.StreamSection(&canceledWriter{s.ctx, w})
-		if err == nil {
-			err = w.ended(end)
+		if err != nil {
+			return s.m.explainTensor(err, w.name())
 		}
+		err = w.ended(end)
 		if err != nil {
 			return s.m.explainTensor(err, w.name())
 		}

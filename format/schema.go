@@ -20,7 +20,8 @@ func (m *Model) Schema() (*schema.Schema, error) {
 	p := &schema.Schema{Metadata: textmeta.Decode(meta)}
 	for _, v := range m.Tensors() {
 		info := v.Info()
-		info.Shape, info.Quant = info.Shape.Clone(), info.Quant.Clone()
+		info.Shape = info.Shape.Clone()
+		info.Quant = info.Quant.Clone()
 		p.Tensors = append(p.Tensors, info)
 	}
 	if p.Native, err = m.Native(); err != nil {

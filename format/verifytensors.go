@@ -8,7 +8,6 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/checksum"
 	"github.com/weightmap/weightmap/internal/pass"
-	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -68,7 +67,7 @@ const minJob = 16 << 10
 func (v *verification) verifyJob(which []int, e pass.Extent) error {
 	if !e.IsAlone && e.Size > 0 && e.Size <= v.limit {
 		r, err := v.m.spaces.files[e.File].open()
-		if err == nil && e.Size <= r.Size()-e.Offset {
+		if err == nil && e.Size <= r.Size()-e.Offset { // else v.each names the tensor that lacks bytes
 			return v.pass.Pieces(pass.Range{File: r, Offset: e.Offset, Size: e.Size, IsWhole: true}, func(b []byte) error {
 				return v.each(which, e.Offset, b)
 			})
@@ -86,25 +85,16 @@ func (v *verification) each(which []int, at int64, data []byte) error {
 	for _, i := range which {
 		s := v.tensorSum(i)
 		e := v.m.extent(i)
-		name := v.m.index.Name(i)
-		var err error
-		switch {
-		case e.IsAlone:
-			sum, err = v.decoded(i, s.Kind)
-		case e == last && s.Kind == kind:
-			v.Done(e.Size, name)
-		case data != nil:
-			sum, err = checksum.Of(s.Kind, data[e.Offset-at:][:e.Size]), v.ctx.Err()
-			v.Done(e.Size, name)
-		default:
-			var r *source.Region
-			if r, err = v.m.find(v.m.spaces.files[e.File], i, name, e.Offset, e.Size); err == nil {
-				sum, err = v.hash(s.Kind, r, e.Offset, e.Size, name, !v.busy)
+		if !e.IsAlone && e == last && s.Kind == kind {
+			v.Done(e.Size, v.m.index.Name(i)) // it has the same bytes, whose sum is known
+		} else {
+			var err error
+			sum, err = v.sumOf(i, s.Kind, at, data)
+			if err != nil {
+				return err
 			}
 		}
-		if err == nil {
-			err = v.compareTensor(i, s, sum, e.Offset)
-		}
+		err := v.compareTensor(i, s, sum, e.Offset)
 		if err != nil {
 			return err
 		}
@@ -115,6 +105,25 @@ func (v *verification) each(which []int, at int64, data []byte) error {
 		}
 	}
 	return nil
+}
+
+// sumOf returns a checksum of tensor i, whose bytes are in data as in each.
+func (v *verification) sumOf(i int, k driver.Kind, at int64, data []byte) (uint64, error) {
+	e := v.m.extent(i)
+	name := v.m.index.Name(i)
+	if e.IsAlone {
+		return v.decoded(i, k)
+	}
+	if data != nil {
+		sum := checksum.Of(k, data[e.Offset-at:][:e.Size])
+		v.Done(e.Size, name)
+		return sum, v.ctx.Err()
+	}
+	r, err := v.m.find(v.m.spaces.files[e.File], i, name, e.Offset, e.Size)
+	if err != nil {
+		return 0, err
+	}
+	return v.hash(k, r, e.Offset, e.Size, name, !v.busy)
 }
 
 // decoded returns a checksum of tensor i, which the driver loads.

@@ -51,11 +51,8 @@ func (m *Model) at(i int, v *tensor.View) error {
 	if !m.index.Loaded(i) {
 		r := f.region.Load()
 		if r == nil || off < 0 || size > r.Size()-off {
-			err := m.main.Enter()
-			if err == nil {
-				r, err = m.find(f, i, info.Name, off, size)
-				m.main.Leave()
-			}
+			var err error
+			r, err = m.findInside(f, i, info.Name, off, size)
 			if err != nil {
 				*v, err = failed(info, err)
 				return err

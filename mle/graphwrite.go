@@ -186,7 +186,8 @@ func (b *graphBuilder) node(i int, n *schema.Node) IRNode {
 		b.lose(fmt.Errorf("%w: operator %q has no code in version %d", format.ErrUnsupported, n.Op, b.version))
 	}
 	params := b.firstParam(op, n.Inputs)
-	out.Op, out.Inputs = op, b.list("inputs", n.Inputs[:params])
+	out.Op = op
+	out.Inputs = b.list("inputs", n.Inputs[:params])
 	out.Params = b.list("params", n.Inputs[params:])
 	out.Outputs = b.list("outputs", n.Outputs)
 	return out

@@ -49,7 +49,8 @@ func (p *compression) find(off int64) int {
 // covering returns the range of chunks that hold n bytes at off, and their stored range. n must not
 // be 0.
 func (p *compression) covering(off, n int64) (first, end int, stored Section) {
-	first, end = p.find(off), p.find(off+n-1)+1
+	first = p.find(off)
+	end = p.find(off+n-1) + 1
 	from := p.chunks[first].Stored
 	last := &p.chunks[end-1]
 	return first, end, Section{from, last.Stored + last.StoredSize - from}

@@ -76,11 +76,11 @@ func appendSpecs(w *wire.Buffer, list []Spec) error {
 	for i := range list {
 		s := &list[i]
 		err := appendSpec(w, s)
-		if err == nil && seen[s.Name] {
-			err = fmt.Errorf("spec name: %w: %q occurs twice", format.ErrCorrupt, s.Name)
-		}
 		if err != nil {
 			return wire.Refuse(formatName, fmt.Sprintf("spec %q", s.Name), "%w", err)
+		}
+		if seen[s.Name] {
+			return wire.Refuse(formatName, fmt.Sprintf("spec %q", s.Name), "spec name: %w: %q occurs twice", format.ErrCorrupt, s.Name)
 		}
 		seen[s.Name] = true
 	}

@@ -52,7 +52,8 @@ func dangling(ops []Operator, isConstant func(uint32) bool) (entering, leaving [
 		consumed = append(consumed, ops[i].Inputs...)
 		produced = append(produced, ops[i].Outputs...)
 	}
-	consumed, produced = sorted(consumed), sorted(produced)
+	consumed = sorted(consumed)
+	produced = sorted(produced)
 	entering = slices.DeleteFunc(slices.Clone(consumed), func(id uint32) bool { return in(produced, id) || isConstant(id) })
 	leaving = slices.DeleteFunc(produced, func(id uint32) bool { return in(consumed, id) })
 	return entering, leaving

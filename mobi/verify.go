@@ -5,7 +5,7 @@ import (
 )
 
 // The declared checksums: of the whole file, of the header, and of the rest of the structure, which
-// has none of its own.
+// has no other.
 const (
 	fileSum = iota
 	headerSum

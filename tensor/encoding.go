@@ -62,7 +62,8 @@ func decodeBlocks(dst []float32, b []byte, skip int, e *Encoding) error {
 		blocks := len(dst) / elems
 		out := dst
 		if skip > 0 || blocks == 0 {
-			blocks, out = 1, singles(*room)
+			blocks = 1
+			out = singles(*room)
 		}
 		if err := e.Decode(out[:blocks*elems], b[:blocks*size]); err != nil {
 			return err

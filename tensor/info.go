@@ -92,7 +92,8 @@ func (q *Quantization) Clone() *Quantization {
 		return nil
 	}
 	c := *q
-	c.Scales, c.ZeroPoints = slices.Clone(q.Scales), slices.Clone(q.ZeroPoints)
+	c.Scales = slices.Clone(q.Scales)
+	c.ZeroPoints = slices.Clone(q.ZeroPoints)
 	return &c
 }
 

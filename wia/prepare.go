@@ -44,7 +44,8 @@ func (w *encoder) prepare(p *schema.Schema) error {
 		w.cipher, key = seal.New(o.common.Key)
 	}
 	w.from = originalOf(p, &schema.LossList{}) // Losses listed what is lost
-	w.sign.unknown, w.sign.signer.Timestamp = w.from.signature, o.common.Signed()
+	w.sign.unknown = w.from.signature
+	w.sign.signer.Timestamp = o.common.Signed()
 	w.hdr.blocks[signatureBlock].size, signer = w.sign.prepare(o.common.Signer)
 	err := cmp.Or(
 		refusal("key", key),
@@ -204,7 +205,8 @@ func (w *encoder) store(b block, payload []byte) (err error) {
 	if w.cipher != nil {
 		payload, err = w.cipher.Seal(payload, []byte(b.String()))
 	}
-	w.stored[b], w.hdr.blocks[b] = payload, span{w.hdr.blocks[b-1].end(), int64(len(payload))}
+	w.stored[b] = payload
+	w.hdr.blocks[b] = span{w.hdr.blocks[b-1].end(), int64(len(payload))}
 	return err
 }
 

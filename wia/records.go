@@ -30,7 +30,8 @@ func (p *parser) listTensors() error {
 	list := recordPool.Get().(*[]record)
 	p.records = (*list)[:0]
 	defer func() {
-		*list, p.records = p.records, slices.Clone(p.records)
+		*list = p.records
+		p.records = slices.Clone(p.records)
 		recordPool.Put(list)
 	}()
 	g, err := p.load(graphBlock)

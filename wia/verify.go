@@ -86,7 +86,8 @@ func (f *parsed) externalSum(e *elsewhere) driver.Sum {
 	at := f.graph().at
 	if e.tensor >= 0 {
 		name = f.index.Name(e.tensor)
-		field, at = f.externalField(e.tensor), f.recordAt(e.tensor)
+		field = f.externalField(e.tensor)
+		at = f.recordAt(e.tensor)
 	}
 	sum := driver.Sum{Name: name, Hidden: true, Ranges: []driver.Range{{Space: e.space, Offset: e.off, Size: e.size}}}
 	digest := driver.Digest{Field: field, Offset: at}
@@ -171,7 +172,8 @@ func (f *parsed) uncovered(e *elsewhere) error {
 	field := fmt.Sprintf("graph: tensor %q", e.name)
 	at := f.graph().at
 	if e.tensor >= 0 {
-		field, at = f.externalField(e.tensor), f.recordAt(e.tensor)
+		field = f.externalField(e.tensor)
+		at = f.recordAt(e.tensor)
 	}
 	err := fmt.Errorf("%w: the signature does not cover external data without a checksum", format.ErrSignature)
 	return wire.Error(formatName, field, at, err)

@@ -70,7 +70,8 @@ func (w *encoder) start(t driver.Target) (driver.Encoder, error) {
 
 // place sets the offset and the prefix of the record of an uncompressed tensor.
 func (w *encoder) place(it *item) {
-	it.off, it.prefix = w.pos, w.record(it, w.pos, it.size)
+	it.off = w.pos
+	it.prefix = w.record(it, w.pos, it.size)
 	w.pos += int64(len(it.prefix))
 	if !it.external {
 		w.pos += it.size

@@ -193,7 +193,8 @@ func program() *cli.Tool {
 		names = append(names, c.Word())
 		t.Details += fmt.Sprintf("  %-10s %s\n", c.Word(), c.About)
 	}
-	t.Name, t.Args = "weightmap", strings.Join(names, "|")+" [arguments]"
+	t.Name = "weightmap"
+	t.Args = strings.Join(names, "|") + " [arguments]"
 	t.Details += "\n\"weightmap help COMMAND\" explains a command. \"weightmap FILE\" inspects a file.\n" +
 		"Options may stand before, between and after files, and -- ends them.\n" +
 		"Exit status: 0 success, 1 a file is invalid, differs or cannot be converted, 2 wrong usage, 130 interrupted.\n"

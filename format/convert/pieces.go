@@ -86,7 +86,8 @@ func (p *piece) integers() ([]int64, error) {
 	mem := p.mem
 	d := p.v.DType()
 	size := int(d.Size())
-	mem.raw, mem.whole = room(mem.raw, p.n*size), room(mem.whole, p.n)
+	mem.raw = room(mem.raw, p.n*size)
+	mem.whole = room(mem.whole, p.n)
 	_, err := p.v.ReadAt(mem.raw, p.first*d.Size())
 	own, _ := spanOf(d)
 	for i := range mem.whole {

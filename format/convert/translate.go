@@ -81,7 +81,8 @@ func newTranslator(p *schema.Schema, items []*item, target string) *translator {
 		own := *it
 		t.items = append(t.items, &own)
 		v := t.at(own.to.Name)
-		v.tensor, v.shape = &own, shapeOf(own.to.Shape)
+		v.tensor = &own
+		v.shape = shapeOf(own.to.Shape)
 	}
 	return t
 }
@@ -184,18 +185,7 @@ func (t *translator) run(source, target driver.Driver, hasGraphs bool) {
 				in.Inputs[k] = other
 			}
 		}
-		list := []*node(nil)
-		var err error
-		if t.from != nil {
-			list, err = t.read(in)
-		} else if !t.fuse(i) {
-			list, err = t.readONNX(in)
-		}
-		for _, n := range list {
-			if err == nil {
-				err = t.write(n)
-			}
-		}
+		err := t.node(i, in)
 		if err != nil {
 			t.gap(i, err)
 			for _, s := range in.Outputs {
@@ -203,6 +193,27 @@ func (t *translator) run(source, target driver.Driver, hasGraphs bool) {
 			}
 		}
 	}
+}
+
+// node translates node i, with the inputs that take the place of its own.
+func (t *translator) node(i int, in *schema.Node) error {
+	var list []*node
+	var err error
+	if t.from != nil {
+		list, err = t.read(in)
+	} else if !t.fuse(i) {
+		list, err = t.readONNX(in)
+	}
+	if err != nil {
+		return err
+	}
+	for _, n := range list {
+		err = t.write(n)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // hasGraphs reports whether files of the target's format have graphs.
@@ -259,7 +270,9 @@ func (t *translator) fuse(i int) bool {
 	if b := t.at(bias); b.tensor == nil || !slices.Equal(b.shape, t.at(m.Inputs[1]).shape[1:]) {
 		return false
 	}
-	a.Name, a.Op, a.Inputs = m.Name, "Gemm", append(slices.Clone(m.Inputs), bias)
+	a.Name = m.Name
+	a.Op = "Gemm"
+	a.Inputs = append(slices.Clone(m.Inputs), bias)
 	return true
 }
 
@@ -310,7 +323,9 @@ func (t *translator) add(v tensor.View, err error) (string, error) {
 	}
 	it := &item{from: v, to: v.Info()}
 	added := t.at(it.to.Name)
-	added.tensor, added.shape, added.uses = it, shapeOf(it.to.Shape), added.uses+1
+	added.tensor = it
+	added.shape = shapeOf(it.to.Shape)
+	added.uses = added.uses + 1
 	t.items = append(t.items, it)
 	if t.graph.Initializers != nil {
 		t.graph.Initializers = append(t.graph.Initializers, it.to.Name)

@@ -14,7 +14,8 @@ var groupsQ2K = vector.Groups{
 	Size: 84, Halves: 2, LowMask: 3,
 	Rows: [8]vector.Row{{16, 0}, {16, 2}, {16, 4}, {16, 6}, {48, 0}, {48, 2}, {48, 4}, {48, 6}},
 	Unpack: func(s *vector.Scales, b []byte) {
-		s.D, s.Min = half(b[80:]), half(b[82:])
+		s.D = half(b[80:])
+		s.Min = half(b[82:])
 		for i := range s.Scale {
 			x := binary.LittleEndian.Uint64(b[8*i:])
 			s.Scale[i] = x & (15 * ones)
@@ -66,7 +67,8 @@ var groupsQ6K = vector.Groups{
 	},
 	Unpack: func(s *vector.Scales, b []byte) {
 		s.D = half(b[208:])
-		s.Scale[0], s.Scale[1] = binary.LittleEndian.Uint64(b[192:]), binary.LittleEndian.Uint64(b[200:])
+		s.Scale[0] = binary.LittleEndian.Uint64(b[192:])
+		s.Scale[1] = binary.LittleEndian.Uint64(b[200:])
 	},
 }
 
@@ -83,7 +85,8 @@ const ones = 0x0101010101010101
 // packedScales unpacks d, dmin and the eight scales and minimums of Q4_K and Q5_K. The first
 // four have 6 bits of a byte; the others have 4, and above those the upper 2 of the first.
 func packedScales(s *vector.Scales, b []byte) {
-	s.D, s.Min = half(b), half(b[2:])
+	s.D = half(b)
+	s.Min = half(b[2:])
 	scales := binary.LittleEndian.Uint32(b[4:])
 	minimums := binary.LittleEndian.Uint32(b[8:])
 	nibbles := binary.LittleEndian.Uint32(b[12:])

@@ -82,7 +82,8 @@ func (g *generation) end() (err error) {
 	g.h.update(func(s *Stats) {
 		delete(g.h.all, g)
 		if err != nil {
-			s.LastError, s.LastErrorTime = err, time.Now()
+			s.LastError = err
+			s.LastErrorTime = time.Now()
 		}
 	})
 	return err

@@ -62,7 +62,8 @@ func (h *Handle) reload(ctx context.Context, force bool, told string) (uint64, e
 	}
 	h.update(func(s *Stats) {
 		s.Failures++
-		s.LastError, s.LastErrorTime = err, time.Now()
+		s.LastError = err
+		s.LastErrorTime = time.Now()
 	})
 	if err.Error() != told {
 		h.notify(Event{Kind: Refused, Generation: h.number(), Took: time.Since(start), Err: err})

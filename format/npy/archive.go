@@ -2,7 +2,6 @@ package npy
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 
 	"github.com/weightmap/weightmap/format"
@@ -64,16 +63,24 @@ func (f *parsed) member(r *reader, m *zip.Member) error {
 		}
 		return nil
 	}
-	if err := cmp.Or(m.Usable(), m.Wrap("file name", m.NameAt, driver.CheckName(name))); err != nil {
-		return err
-	}
-	r.entry = m
-	err := r.read(m.Size)
-	if err == nil && r.other != nil {
-		err = f.Memory.Reserve(mostDescr)
-	}
+	err := m.Usable()
 	if err != nil {
 		return err
+	}
+	err = driver.CheckName(name)
+	if err != nil {
+		return m.Wrap("file name", m.NameAt, err)
+	}
+	r.entry = m
+	err = r.read(m.Size)
+	if err != nil {
+		return err
+	}
+	if r.other != nil {
+		err = f.Memory.Reserve(mostDescr)
+		if err != nil {
+			return err
+		}
 	}
 	f.Index.Version = max(f.Index.Version, versions[r.major-1])
 	return m.Wrap("file name", m.NameAt, f.add(r, name, m.Entry))

@@ -78,7 +78,8 @@ func (r *reader) read(size int64) error {
 	case r.major > 1 && size < wideLen:
 		return r.errorf("header length", 8, format.ErrTruncated, "the array ends after %d bytes", size)
 	case r.major > 1:
-		text, length = wideLen, int64(binary.LittleEndian.Uint32(b[8:]))
+		text = wideLen
+		length = int64(binary.LittleEndian.Uint32(b[8:]))
 	}
 	switch length += text; {
 	case length > size:

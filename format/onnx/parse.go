@@ -59,7 +59,8 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.ParseOptio
 	f.src = src
 	f.records = (*list)[:0]
 	err := f.readModel()
-	*list, f.records = f.records, slices.Clone(f.records)
+	*list = f.records
+	f.records = slices.Clone(f.records)
 	lists.Put(list)
 	switch {
 	case src.Size() == 0:

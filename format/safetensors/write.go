@@ -56,7 +56,9 @@ func (fileFormat) Layout(p *schema.Schema, _ *driver.LayoutOptions) (*driver.Lay
 	names := make([]string, n)
 	ranks := make([]int, n)
 	for i := range order {
-		order[i], names[i], ranks[i] = i, nameOf(p, i), rankOf(&p.Tensors[i])
+		order[i] = i
+		names[i] = nameOf(p, i)
+		ranks[i] = rankOf(&p.Tensors[i])
 	}
 	slices.SortFunc(order, func(a, b int) int {
 		return cmp.Or(ranks[b]-ranks[a], strings.Compare(names[a], names[b]))

@@ -25,11 +25,15 @@ func (g *Graph) Clone() *Graph {
 		return nil
 	}
 	c := *g
-	c.Inputs, c.Outputs, c.Nodes = slices.Clone(g.Inputs), slices.Clone(g.Outputs), slices.Clone(g.Nodes)
+	c.Inputs = slices.Clone(g.Inputs)
+	c.Outputs = slices.Clone(g.Outputs)
+	c.Nodes = slices.Clone(g.Nodes)
 	c.Initializers = slices.Clone(g.Initializers)
 	for i := range c.Nodes {
 		n := &c.Nodes[i]
-		n.Inputs, n.Outputs, n.Attributes = slices.Clone(n.Inputs), slices.Clone(n.Outputs), slices.Clone(n.Attributes)
+		n.Inputs = slices.Clone(n.Inputs)
+		n.Outputs = slices.Clone(n.Outputs)
+		n.Attributes = slices.Clone(n.Attributes)
 		for j := range n.Attributes {
 			switch v := n.Attributes[j].Value.(type) {
 			case *Graph:

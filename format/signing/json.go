@@ -32,7 +32,8 @@ func parseObject(b []byte, prefix string) object {
 		err = s.End()
 	}
 	if err != nil {
-		values, err = nil, wire.Error("", strings.TrimSuffix(prefix, "."), -1, err)
+		values = nil
+		err = wire.Error("", strings.TrimSuffix(prefix, "."), -1, err)
 	}
 	return object{prefix, values, &err}
 }

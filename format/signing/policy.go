@@ -230,7 +230,8 @@ func (s *statement) digests(file string) (list []format.Digest) {
 	for _, p := range s.files[file] {
 		d := format.Digest{Size: -1, New: sha256.New, Sum: p.sum[:]}
 		if s.shard > 0 {
-			d.Offset, d.Size = p.from, p.size()
+			d.Offset = p.from
+			d.Size = p.size()
 		}
 		list = append(list, d)
 	}

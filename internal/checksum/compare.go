@@ -190,10 +190,12 @@ func fedDigest(from *source, s *driver.Sum, d *driver.Digest, part string) ([]by
 	var sum func() []byte
 	if d.Hash != nil {
 		state := d.Hash.New()
-		to, sum = state, func() []byte { return state.Sum(nil) }
+		to = state
+		sum = func() []byte { return state.Sum(nil) }
 	} else {
 		state := New(d.Kind)
-		to, sum = &state, func() []byte { return be64(state.Sum64()) }
+		to = &state
+		sum = func() []byte { return be64(state.Sum64()) }
 	}
 	err := eachRange(s, func(r driver.Range, zeroed bool) error {
 		if zeroed {

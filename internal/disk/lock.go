@@ -7,7 +7,7 @@ import (
 )
 
 // A writer holds a lock while it publishes, so that no other writes parts at the same time that no
-// model names in the end. Without the lock everything is right, but less tidy: so nobody waits for
+// model names in the end. Without the lock everything is right, but less tidy: so no writer waits for
 // it long.
 var patience = 10 * time.Second
 

@@ -104,7 +104,8 @@ func InBlocks[R ~struct{ From, To int64 }](shape []int64, sel []R, n int64) ([]i
 	if r.From%n != 0 || r.To%n != 0 || shape[last]%n != 0 {
 		return nil, nil, false
 	}
-	shape, sel = slices.Clone(shape), slices.Clone(sel)
+	shape = slices.Clone(shape)
+	sel = slices.Clone(sel)
 	shape[last] /= n
 	sel[last] = R{r.From / n, r.To / n}
 	return shape, sel, true

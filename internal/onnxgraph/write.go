@@ -203,19 +203,29 @@ func (w *writer) attribute(b []byte, path string, a *schema.Attribute) (_ []byte
 			err = fmt.Errorf("%w: an attribute without a value", tensor.ErrUnsupported)
 		}
 	case int64:
-		typ, zero, b = Int, v == 0, protobuf.PutVarint(b, fieldOf(Int), v)
+		typ = Int
+		zero = v == 0
+		b = protobuf.PutVarint(b, fieldOf(Int), v)
 	case float32: // -0 and NaN are not zero
-		typ, zero, b = Float, math.Float32bits(v) == 0, protobuf.PutFloat(b, fieldOf(Float), v)
+		typ = Float
+		zero = math.Float32bits(v) == 0
+		b = protobuf.PutFloat(b, fieldOf(Float), v)
 	case string:
-		typ, zero, b = String, v == "", protobuf.PutBytes(b, fieldOf(String), v)
+		typ = String
+		zero = v == ""
+		b = protobuf.PutBytes(b, fieldOf(String), v)
 	case []int64:
-		typ, b = Ints, protobuf.PutInts(b, fieldOf(Ints), v)
+		typ = Ints
+		b = protobuf.PutInts(b, fieldOf(Ints), v)
 	case []int32:
-		typ, b = Ints, protobuf.PutInts(b, fieldOf(Ints), v)
+		typ = Ints
+		b = protobuf.PutInts(b, fieldOf(Ints), v)
 	case []float32:
-		typ, b = Floats, protobuf.PutFloats(b, fieldOf(Floats), v)
+		typ = Floats
+		b = protobuf.PutFloats(b, fieldOf(Floats), v)
 	case []string:
-		typ, b = Strings, putAll(b, fieldOf(Strings), v)
+		typ = Strings
+		b = putAll(b, fieldOf(Strings), v)
 	case tensor.View:
 		typ = Tensor
 		b, err = w.tensor(b, fieldOf(typ), v)

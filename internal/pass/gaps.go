@@ -76,7 +76,7 @@ func (c Cover) Of(file int, off, size int64) int {
 }
 
 // Gaps returns the ranges of files that no span of covered has, in order. Those in a span of owners
-// have its number, each in a span of its own. sizes has the sizes of the files, -1 for one that is
+// have its number, each in a separate span. sizes has the sizes of the files, -1 for one that is
 // not asked for.
 func Gaps(sizes []int64, covered, owners []Span) []Span {
 	slices.SortStableFunc(covered, compare)

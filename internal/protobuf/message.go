@@ -111,7 +111,8 @@ func Parse(table string) map[string]*Message {
 			d := FieldDef{Name: words[1]}
 			kind, repeated := strings.CutSuffix(words[2], "*")
 			if d.Kind, d.Repeated = kinds[kind], repeated; d.Kind == kindUnknown {
-				d.Kind, d.Message = KindMessage, named(kind)
+				d.Kind = KindMessage
+				d.Message = named(kind)
 			}
 			d.wire = d.Kind.WireType()
 			for _, option := range words[3:] {

@@ -42,7 +42,8 @@ func FromFile(f fs.File, info fs.FileInfo, name string, o Options) (*Region, err
 		return nil, err
 	}
 	r := FromBytes(b)
-	r.path, r.stamp = name, StampOf(info)
+	r.path = name
+	r.stamp = StampOf(info)
 	if o.Private {
 		err := r.checkUnchanged(func() (Stamp, error) { return stampOfFile(f) })
 		if err != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // An error says where it is: format, path, field, offset. Where it arises, Error, Errorf or Refuse
-// say what is known there, mostly field and offset. Whoever passes it on and knows more calls
+// say what is known there, mostly field and offset. A function that passes it on and knows more calls
 // Place, which adds what is missing and changes nothing: what the place of the error said is right.
 
 // Error returns a tensor.Error for a field at a file offset (-1 for none).

@@ -297,7 +297,7 @@ func (r *Record) BadItem(name string, i int, sentinel error, text string, args .
 	}
 }
 
-// BadRecord refuses something that has no field of its own: the offset is that of the record.
+// BadRecord refuses something that is not a field: the offset is that of the record.
 func (r *Record) BadRecord(name string, sentinel error, text string, args ...any) {
 	if r.err == nil {
 		r.Stop(Errorf(r.format, r.full(name), r.base+int64(r.start), sentinel, text, args...))

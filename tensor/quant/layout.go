@@ -66,11 +66,14 @@ func (l *layout) unpack() error {
 	}
 	l.shape = append(s[:k-2:k-2], s[k-2]*2*mxBytes)
 	w := *l.weight
-	w.DType, w.Encoding, w.Shape = tensor.Invalid, lowbit.Encoding("F4"), l.shape
+	w.DType = tensor.Invalid
+	w.Encoding = lowbit.Encoding("F4")
+	w.Shape = l.shape
 	l.weight = &w
 	if l.scales.DType == tensor.Uint8 {
 		sc := *l.scales
-		sc.DType, sc.Encoding = tensor.Invalid, lowbit.Encoding("F8_E8M0")
+		sc.DType = tensor.Invalid
+		sc.Encoding = lowbit.Encoding("F8_E8M0")
 		l.scales = &sc
 	}
 	return nil

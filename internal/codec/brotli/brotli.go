@@ -70,7 +70,8 @@ func guarded(z io.Reader, p []byte) (n int, err error) {
 		if _, isFault := v.(fault.Error); isFault || !ok {
 			panic(v)
 		}
-		n, err = 0, fmt.Errorf("not decodable: %w", bug)
+		n = 0
+		err = fmt.Errorf("not decodable: %w", bug)
 	}()
 	return z.Read(p)
 }

@@ -133,7 +133,8 @@ func (o *output) flush() {
 func (o *output) literals(b []byte) {
 	for len(b) > 0 && o.err == nil {
 		n := min(o.room(), len(b))
-		o.b, b = append(o.b, b[:n]...), b[n:]
+		o.b = append(o.b, b[:n]...)
+		b = b[n:]
 	}
 }
 

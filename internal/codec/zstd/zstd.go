@@ -83,7 +83,8 @@ func parseFrame(src []byte) (f frame, err error) {
 		f.WindowSize = f.FrameContentSize
 	}
 	const blockMax = 128 << 10
-	most, content := min(f.WindowSize, blockMax), uint64(0)
+	most := min(f.WindowSize, blockMax)
+	content := uint64(0)
 	rest := src[min(f.HeaderSize, len(src)):]
 	for last := false; !last; {
 		if len(rest) < 3 {
@@ -91,7 +92,8 @@ func parseFrame(src []byte) (f frame, err error) {
 		}
 		head := uint64(rest[0]) | uint64(rest[1])<<8 | uint64(rest[2])<<16
 		last = head&1 != 0
-		kind, takes := head>>1&3, head>>3
+		kind := head >> 1 & 3
+		takes := head >> 3
 		gives := takes
 		switch kind {
 		case 1: // one byte, repeated

@@ -266,7 +266,8 @@ func descriptions(a, b *tensor.Info) []string {
 // sameBytes compares the stored bytes of two tensors of equal size.
 func (d *difference) sameBytes(a, b tensor.View, size int64) (bool, error) {
 	const step = 1 << 20
-	d.a.data.Buf, d.b.data.Buf = modelfile.Resize(d.a.data.Buf, step), modelfile.Resize(d.b.data.Buf, step)
+	d.a.data.Buf = modelfile.Resize(d.a.data.Buf, step)
+	d.b.data.Buf = modelfile.Resize(d.b.data.Buf, step)
 	x := d.a.data.Buf
 	y := d.b.data.Buf
 	from, err := d.a.data.Sequence(a)

@@ -99,8 +99,11 @@ func draw(g *schema.Graph, tensorType func(string) string) *drawing {
 }
 
 func (d *drawing) add(b *box) int {
-	b.Title, b.Below, b.About = cli.Printable(b.Title), cli.Printable(b.Below), cli.Cut(cli.Printable(b.About), mostText)
-	b.Title, b.Below = cli.Shorten(b.Title, 24), cli.Shorten(b.Below, 30)
+	b.Title = cli.Printable(b.Title)
+	b.Below = cli.Printable(b.Below)
+	b.About = cli.Cut(cli.Printable(b.About), mostText)
+	b.Title = cli.Shorten(b.Title, 24)
+	b.Below = cli.Shorten(b.Below, 30)
 	for i, f := range b.Facts {
 		b.Facts[i] = fact{cli.Shorten(cli.Printable(f[0]), 60), cli.Shorten(cli.Printable(f[1]), longest)}
 	}

@@ -58,7 +58,8 @@ func histogramOf(d *modelfile.TensorReader, v tensor.View) (*histogram, error) {
 // sampleOf returns the finite values of evenly spread pieces of a tensor, and their range.
 func sampleOf(d *modelfile.TensorReader, v tensor.View) (values []float64, lowest, highest float64, err error) {
 	r := &modelfile.Reader{V: v, D: d}
-	lowest, highest = math.Inf(1), math.Inf(-1)
+	lowest = math.Inf(1)
+	highest = math.Inf(-1)
 	step := max(1, (v.Elems()/modelfile.PieceElems+sampledPieces)/sampledPieces)
 	at := int64(-1)
 	for p := range modelfile.Pieces(v.Shape()) {
