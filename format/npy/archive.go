@@ -34,8 +34,8 @@ func (archiveFormat) Parse(src driver.Source, x *driver.Index, o *driver.ParseOp
 	f.Zipped = true
 	x.Version = versions[0]
 	x.Grow(n, max(0, int(a.Size)-n*zip.CentralLen), 4*n)
-	r := &reader{first: a.Head}
-	if err := a.Each(func(m *zip.Member) error { return f.member(r, m) }); err != nil {
+	p := &parser{first: a.Head}
+	if err := a.Each(func(m *zip.Member) error { return f.member(p, m) }); err != nil {
 		return nil, err
 	}
 	if n > 0 && len(f.Stores) == 0 {
@@ -55,7 +55,7 @@ func (f *parsed) noArrays(n int) error {
 }
 
 // member adds the tensor of an entry.
-func (f *parsed) member(r *reader, m *zip.Member) error {
+func (f *parsed) member(p *parser, m *zip.Member) error {
 	name, isArray := bytes.CutSuffix(m.Name, []byte(extension))
 	if !isArray {
 		if len(f.others) < mostNamed {
@@ -71,19 +71,19 @@ func (f *parsed) member(r *reader, m *zip.Member) error {
 	if err != nil {
 		return m.Wrap("file name", m.NameAt, err)
 	}
-	r.entry = m
-	err = r.read(m.Size)
+	p.entry = m
+	err = p.read(m.Size)
 	if err != nil {
 		return err
 	}
-	if r.other != nil {
+	if p.other != nil {
 		err = f.Memory.Reserve(mostDescr)
 		if err != nil {
 			return err
 		}
 	}
-	f.Index.Version = max(f.Index.Version, versions[r.major-1])
-	return m.Wrap("file name", m.NameAt, f.add(r, name, m.Entry))
+	f.Index.Version = max(f.Index.Version, versions[p.major-1])
+	return m.Wrap("file name", m.NameAt, f.add(p, name, m.Entry))
 }
 
 // mostNamed is the maximum number of entries that a note names.

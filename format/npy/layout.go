@@ -135,9 +135,9 @@ func descrOf(t *tensor.Info) (descr string, fortran bool) {
 // listed types this depends on their names.
 func isReadBack(t *tensor.Info) bool {
 	b := encodeHeader(t)
-	r := &reader{entry: &zip.Member{}, first: func(int64) ([]byte, error) { return b, nil }}
-	err := r.read(int64(len(b)) + t.Size)
-	return err == nil && r.other != nil && new(parsed).encoding(&r.head).Name == t.Encoding.Name
+	p := &parser{entry: &zip.Member{}, first: func(int64) ([]byte, error) { return b, nil }}
+	err := p.read(int64(len(b)) + t.Size)
+	return err == nil && p.other != nil && new(parsed).encoding(&p.head).Name == t.Encoding.Name
 }
 
 // encodeHeader returns the header of a tensor as np.save of NumPy 1.24 writes it,

@@ -12,16 +12,16 @@ import (
 // and a tuple of integers. Nothing is evaluated.
 
 // fail records the first failure.
-func (r *reader) fail(field string, sentinel error, text string, args ...any) {
-	if r.err == nil {
-		r.err = r.errorf(field, r.from+int64(r.at), sentinel, text, args...)
+func (p *parser) fail(field string, sentinel error, text string, args ...any) {
+	if p.err == nil {
+		p.err = p.errorf(field, p.from+int64(p.at), sentinel, text, args...)
 	}
 }
 
 // peek skips blanks and returns the next byte, 0 at the end.
-func (r *reader) peek() byte {
-	for ; r.at < len(r.text); r.at++ {
-		if c := r.text[r.at]; c != ' ' && c != '\n' && c != '\t' && c != '\r' && c != '\f' {
+func (p *parser) peek() byte {
+	for ; p.at < len(p.text); p.at++ {
+		if c := p.text[p.at]; c != ' ' && c != '\n' && c != '\t' && c != '\r' && c != '\f' {
 			return c
 		}
 	}
@@ -29,94 +29,94 @@ func (r *reader) peek() byte {
 }
 
 // take consumes c and reports whether it came next.
-func (r *reader) take(c byte) bool {
-	if r.err != nil || r.peek() != c {
+func (p *parser) take(c byte) bool {
+	if p.err != nil || p.peek() != c {
 		return false
 	}
-	r.at++
+	p.at++
 	return true
 }
 
 // want consumes c, and fails if it does not come next.
-func (r *reader) want(field string, c byte) {
-	if !r.take(c) {
-		r.fail(field, format.ErrCorrupt, "%q is missing in the literal %q", c, r.rest())
+func (p *parser) want(field string, c byte) {
+	if !p.take(c) {
+		p.fail(field, format.ErrCorrupt, "%q is missing in the literal %q", c, p.rest())
 	}
 }
 
 // rest returns the beginning of the unread text, for errors.
-func (r *reader) rest() []byte { return r.text[r.at:min(len(r.text), r.at+20)] }
+func (p *parser) rest() []byte { return p.text[p.at:min(len(p.text), p.at+20)] }
 
 // str reads a string without escapes.
-func (r *reader) str(field string) []byte {
-	if quote := r.peek(); quote == '\'' || quote == '"' {
-		n := bytes.IndexAny(r.text[r.at+1:], "\\\n"+string(quote))
-		if n >= 0 && r.text[r.at+1+n] == quote {
-			s := r.text[r.at+1:][:n]
-			r.at += n + 2
+func (p *parser) str(field string) []byte {
+	if quote := p.peek(); quote == '\'' || quote == '"' {
+		n := bytes.IndexAny(p.text[p.at+1:], "\\\n"+string(quote))
+		if n >= 0 && p.text[p.at+1+n] == quote {
+			s := p.text[p.at+1:][:n]
+			p.at += n + 2
 			return s
 		}
 	}
-	r.fail(field, format.ErrCorrupt, "not a string, or one without end or with escapes: %q", r.rest())
+	p.fail(field, format.ErrCorrupt, "not a string, or one without end or with escapes: %q", p.rest())
 	return nil
 }
 
 // boolean reads True or False.
-func (r *reader) boolean(field string) bool {
-	r.peek()
+func (p *parser) boolean(field string) bool {
+	p.peek()
 	for _, word := range []string{"True", "False"} {
-		if bytes.HasPrefix(r.text[r.at:], []byte(word)) {
-			r.at += len(word)
+		if bytes.HasPrefix(p.text[p.at:], []byte(word)) {
+			p.at += len(word)
 			return word == "True"
 		}
 	}
-	r.fail(field, format.ErrCorrupt, "neither True nor False: %q", r.rest())
+	p.fail(field, format.ErrCorrupt, "neither True nor False: %q", p.rest())
 	return false
 }
 
 // integer reads a decimal number.
-func (r *reader) integer(field string) int64 {
-	negative := r.take('-')
+func (p *parser) integer(field string) int64 {
+	negative := p.take('-')
 	if !negative {
-		r.take('+')
+		p.take('+')
 	}
-	c := r.peek()
-	from := r.at
+	c := p.peek()
+	from := p.at
 	n := uint64(0)
-	for ; r.at < len(r.text) && '0' <= r.text[r.at] && r.text[r.at] <= '9'; r.at++ {
-		digit := uint64(r.text[r.at] - '0')
+	for ; p.at < len(p.text) && '0' <= p.text[p.at] && p.text[p.at] <= '9'; p.at++ {
+		digit := uint64(p.text[p.at] - '0')
 		if n > (math.MaxInt64-digit)/10 {
-			r.fail(field, format.ErrCorrupt, "a dim of 2^63 or more: %q", r.text[from:min(len(r.text), from+30)])
+			p.fail(field, format.ErrCorrupt, "a dim of 2^63 or more: %q", p.text[from:min(len(p.text), from+30)])
 			return 0
 		}
 		n = 10*n + digit
 	}
 	switch {
-	case r.at == from || c == '0' && n > 0:
-		r.fail(field, format.ErrCorrupt, "not a decimal integer: %q", r.text[from:min(len(r.text), from+20)])
+	case p.at == from || c == '0' && n > 0:
+		p.fail(field, format.ErrCorrupt, "not a decimal integer: %q", p.text[from:min(len(p.text), from+20)])
 	case negative && n > 0:
-		r.fail(field, format.ErrCorrupt, "the dim -%d is negative", n)
+		p.fail(field, format.ErrCorrupt, "the dim -%d is negative", n)
 	}
-	if r.major < 3 && r.at < len(r.text) && r.text[r.at] == 'L' { // of Python 2
-		r.at++
+	if p.major < 3 && p.at < len(p.text) && p.text[p.at] == 'L' { // of Python 2
+		p.at++
 	}
 	return int64(n)
 }
 
 // tuple reads a tuple of integers into dims and returns their number. Parentheses
 // hold a tuple only if they are empty or contain a comma.
-func (r *reader) tuple(field string, dims *[maxRank]int64) (n int) {
-	r.want(field, '(')
-	for r.err == nil && !r.take(')') {
-		d := r.integer(field)
+func (p *parser) tuple(field string, dims *[maxRank]int64) (n int) {
+	p.want(field, '(')
+	for p.err == nil && !p.take(')') {
+		d := p.integer(field)
 		if n == maxRank {
-			r.fail(field, format.ErrLimit, "more than %d dims", maxRank)
+			p.fail(field, format.ErrLimit, "more than %d dims", maxRank)
 			return 0
 		}
 		dims[n] = d
 		n++
-		if !r.take(',') && (n == 1 || r.peek() != ')') {
-			r.fail(field, format.ErrCorrupt, "not a tuple of integers: a comma is missing: %q", r.rest())
+		if !p.take(',') && (n == 1 || p.peek() != ')') {
+			p.fail(field, format.ErrCorrupt, "not a tuple of integers: a comma is missing: %q", p.rest())
 		}
 	}
 	return n
@@ -126,70 +126,70 @@ func (r *reader) tuple(field string, dims *[maxRank]int64) (n int) {
 var keys = [...]string{"descr", "fortran_order", "shape"}
 
 // dict reads the dict: three keys, each once, in any order.
-func (r *reader) dict() {
-	h := &r.head
+func (p *parser) dict() {
+	h := &p.head
 	seen := 0
-	r.want("header", '{')
-	for r.err == nil && !r.take('}') {
-		at := r.at
-		text := r.str("header")
+	p.want("header", '{')
+	for p.err == nil && !p.take('}') {
+		at := p.at
+		text := p.str("header")
 		k := slices.Index(keys[:], string(text))
 		switch {
-		case r.err != nil:
+		case p.err != nil:
 		case k < 0:
-			r.at = at
-			r.fail("header", format.ErrCorrupt, "the key %q is none of descr, fortran_order and shape", text)
+			p.at = at
+			p.fail("header", format.ErrCorrupt, "the key %q is none of descr, fortran_order and shape", text)
 		case seen&(1<<k) != 0:
-			r.fail("header", format.ErrCorrupt, "the key %q occurs twice", text)
+			p.fail("header", format.ErrCorrupt, "the key %q occurs twice", text)
 		default:
-			r.want(keys[k], ':')
+			p.want(keys[k], ':')
 		}
-		if r.err != nil {
+		if p.err != nil {
 			return
 		}
 		seen |= 1 << k
-		switch r.peek(); k {
+		switch p.peek(); k {
 		case 0:
-			r.descr()
+			p.descr()
 		case 1:
-			h.fortran = r.boolean(keys[k])
+			h.fortran = p.boolean(keys[k])
 		case 2:
-			h.rank = r.tuple(keys[k], &h.dims)
+			h.rank = p.tuple(keys[k], &h.dims)
 		}
-		if !r.take(',') && r.peek() != '}' {
-			r.fail(keys[k], format.ErrCorrupt, "a comma or the end of the dict is missing in %q", r.rest())
+		if !p.take(',') && p.peek() != '}' {
+			p.fail(keys[k], format.ErrCorrupt, "a comma or the end of the dict is missing in %q", p.rest())
 		}
 	}
-	switch r.peek(); {
-	case r.at < len(r.text):
-		r.fail("header", format.ErrCorrupt, "%q follows the dict", r.rest())
+	switch p.peek(); {
+	case p.at < len(p.text):
+		p.fail("header", format.ErrCorrupt, "%q follows the dict", p.rest())
 	case seen != 1<<len(keys)-1:
-		r.fail("header", format.ErrCorrupt, "descr, fortran_order or shape is missing")
+		p.fail("header", format.ErrCorrupt, "descr, fortran_order or shape is missing")
 	}
 }
 
 // descr reads the element type.
-func (r *reader) descr() {
-	h := &r.head
-	at := r.at
-	lists := r.entry != nil
-	if c := r.peek(); c == '[' || c == '(' {
-		if h.other = r.nested(); !lists {
-			r.at = at
-			r.err = nil
-			r.fail("descr", format.ErrUnsupported, "a structured type")
+func (p *parser) descr() {
+	h := &p.head
+	at := p.at
+	lists := p.entry != nil
+	if c := p.peek(); c == '[' || c == '(' {
+		if h.other = p.nested(); !lists {
+			p.at = at
+			p.err = nil
+			p.fail("descr", format.ErrUnsupported, "a structured type")
 		}
 		return
 	}
-	s := r.str("descr")
+	s := p.str("descr")
 	h.elem, h.swap = elemOf(s)
 	switch {
-	case r.err != nil || h.elem != nil:
+	case p.err != nil || h.elem != nil:
 	case lists && isType(s), string(s) == objectType, isRaw(s):
 		h.other = s
 	default:
-		r.at = at
-		r.fail("descr", format.ErrUnsupported, "the type %q is none of bool, integers of up to 64 bits, floats and complex numbers", s)
+		p.at = at
+		p.fail("descr", format.ErrUnsupported, "the type %q is none of bool, integers of up to 64 bits, floats and complex numbers", s)
 	}
 }
 
@@ -202,22 +202,22 @@ func isType(s []byte) bool {
 }
 
 // nested consumes nested lists and tuples of strings and numbers, and returns their text.
-func (r *reader) nested() []byte {
-	for from, depth := r.at, 0; r.err == nil; {
-		switch c := r.peek(); {
+func (p *parser) nested() []byte {
+	for from, depth := p.at, 0; p.err == nil; {
+		switch c := p.peek(); {
 		case c == '\'' || c == '"':
-			r.str("descr")
+			p.str("descr")
 			continue
 		case c == '[' || c == '(':
 			depth++
 		case c == ']' || c == ')':
 			depth--
 		case c != ',' && c != '-' && (c < '0' || c > '9'):
-			r.fail("descr", format.ErrCorrupt, "not a list of fields: %q", r.rest())
+			p.fail("descr", format.ErrCorrupt, "not a list of fields: %q", p.rest())
 			return nil
 		}
-		if r.at++; depth == 0 {
-			return r.text[from:r.at]
+		if p.at++; depth == 0 {
+			return p.text[from:p.at]
 		}
 	}
 	return nil

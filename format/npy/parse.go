@@ -27,7 +27,7 @@ type head struct {
 }
 
 // reader reads the headers of arrays.
-type reader struct {
+type parser struct {
 	head
 	entry *zip.Member // in an archive, nil for a lone file
 	// first returns at least the first n bytes of the array, which are valid until the next call.
@@ -40,82 +40,82 @@ type reader struct {
 }
 
 // errorf returns an error about a field at an offset in the array.
-func (r *reader) errorf(field string, off int64, sentinel error, text string, args ...any) error {
-	return r.wrap(field, off, fmt.Errorf("%w: %s", sentinel, fmt.Sprintf(text, args...)))
+func (p *parser) errorf(field string, off int64, sentinel error, text string, args ...any) error {
+	return p.wrap(field, off, fmt.Errorf("%w: %s", sentinel, fmt.Sprintf(text, args...)))
 }
 
-func (r *reader) wrap(field string, off int64, err error) error {
+func (p *parser) wrap(field string, off int64, err error) error {
 	switch {
-	case r.entry == nil:
+	case p.entry == nil:
 		return wire.Error("", field, off, err)
-	case r.entry.Packed: // the bytes of the array are not in the file
+	case p.entry.Packed: // the bytes of the array are not in the file
 		off = 0
 	}
-	return r.entry.Wrap(field, r.entry.At+off, err)
+	return p.entry.Wrap(field, p.entry.At+off, err)
 }
 
 // usualLen is the length of most headers.
 const usualLen = 128
 
 // read reads the header of an array of size bytes in total.
-func (r *reader) read(size int64) error {
-	r.head = head{}
-	b, err := r.first(min(size, usualLen))
+func (p *parser) read(size int64) error {
+	p.head = head{}
+	b, err := p.first(min(size, usualLen))
 	if err != nil {
-		return r.wrap("header", 0, err)
+		return p.wrap("header", 0, err)
 	}
 	if n := min(len(b), len(magic)); string(b[:n]) != magic[:n] {
-		return r.errorf("magic", 0, format.ErrMagic, "the array begins with % x, not %q", b[:min(len(b), prefixLen)], magic)
+		return p.errorf("magic", 0, format.ErrMagic, "the array begins with % x, not %q", b[:min(len(b), prefixLen)], magic)
 	}
 	if size < prefixLen {
-		return r.errorf("header", size, format.ErrTruncated, "the array has %d bytes, its header begins with %d", size, prefixLen)
+		return p.errorf("header", size, format.ErrTruncated, "the array has %d bytes, its header begins with %d", size, prefixLen)
 	}
 	text := int64(prefixLen)
 	length := int64(binary.LittleEndian.Uint16(b[8:]))
-	switch r.major = b[6]; {
-	case r.major < 1 || r.major > 3 || b[7] != 0:
-		return r.errorf("version", 6, format.ErrVersion, "%d.%d, known are 1.0, 2.0 and 3.0", r.major, b[7])
-	case r.major > 1 && size < wideLen:
-		return r.errorf("header length", 8, format.ErrTruncated, "the array ends after %d bytes", size)
-	case r.major > 1:
+	switch p.major = b[6]; {
+	case p.major < 1 || p.major > 3 || b[7] != 0:
+		return p.errorf("version", 6, format.ErrVersion, "%d.%d, known are 1.0, 2.0 and 3.0", p.major, b[7])
+	case p.major > 1 && size < wideLen:
+		return p.errorf("header length", 8, format.ErrTruncated, "the array ends after %d bytes", size)
+	case p.major > 1:
 		text = wideLen
 		length = int64(binary.LittleEndian.Uint32(b[8:]))
 	}
 	switch length += text; {
 	case length > size:
-		return r.errorf("header length", 8, format.ErrTruncated, "the header ends at %d, the array has %d bytes", length, size)
+		return p.errorf("header length", 8, format.ErrTruncated, "the header ends at %d, the array has %d bytes", length, size)
 	case length > maxHeader:
-		return r.errorf("header length", 8, format.ErrLimit, "the header has %d bytes, at most %d are allowed", length, int64(maxHeader))
+		return p.errorf("header length", 8, format.ErrLimit, "the header has %d bytes, at most %d are allowed", length, int64(maxHeader))
 	case length > int64(len(b)):
-		if b, err = r.first(length); err != nil {
-			return r.wrap("header", text, err)
+		if b, err = p.first(length); err != nil {
+			return p.wrap("header", text, err)
 		}
 	}
-	r.length = length
-	r.text = b[text:length]
-	r.from = text
-	r.at = 0
-	r.err = nil
-	if r.dict(); r.err != nil {
-		return r.err
+	p.length = length
+	p.text = b[text:length]
+	p.from = text
+	p.at = 0
+	p.err = nil
+	if p.dict(); p.err != nil {
+		return p.err
 	}
-	return r.measure(text, size)
+	return p.measure(text, size)
 }
 
 // measure computes the size of the data and compares it with the available bytes.
-func (r *reader) measure(text, size int64) (err error) {
-	shape := tensor.Shape(r.dims[:r.rank])
-	left := size - r.length
+func (p *parser) measure(text, size int64) (err error) {
+	shape := tensor.Shape(p.dims[:p.rank])
+	left := size - p.length
 	switch {
-	case r.other != nil:
-		r.elem = &listed
-		r.size = left
+	case p.other != nil:
+		p.elem = &listed
+		p.size = left
 		_, err = shape.Elems()
-		if raw, ok := rawSize(r.other); ok && r.entry == nil {
-			r.size, err = rawBytes(shape, raw)
+		if raw, ok := rawSize(p.other); ok && p.entry == nil {
+			p.size, err = rawBytes(shape, raw)
 		}
 	default:
-		r.size, err = (&tensor.Info{DType: r.elem.dtype, Shape: shape, Encoding: r.elem.enc}).ByteSize()
+		p.size, err = (&tensor.Info{DType: p.elem.dtype, Shape: shape, Encoding: p.elem.enc}).ByteSize()
 	}
 	long := 0 // dims that an order can show in
 	for _, d := range shape {
@@ -123,15 +123,15 @@ func (r *reader) measure(text, size int64) (err error) {
 			long++
 		}
 	}
-	r.fortran = r.fortran && long > 1 && r.size > 0
-	r.swap = r.swap && r.size > 0
+	p.fortran = p.fortran && long > 1 && p.size > 0
+	p.swap = p.swap && p.size > 0
 	switch {
 	case err != nil:
-		return r.wrap("shape", text, fmt.Errorf("%w: %w", format.ErrCorrupt, err))
-	case left < r.size && r.entry == nil:
-		return r.errorf("data", size, format.ErrTruncated, "%d bytes are stored, shape %v takes %d", left, shape, r.size)
-	case left != r.size:
-		return r.errorf("data", r.length, format.ErrCorrupt, "%d bytes are stored, shape %v takes %d", left, shape, r.size)
+		return p.wrap("shape", text, fmt.Errorf("%w: %w", format.ErrCorrupt, err))
+	case left < p.size && p.entry == nil:
+		return p.errorf("data", size, format.ErrTruncated, "%d bytes are stored, shape %v takes %d", left, shape, p.size)
+	case left != p.size:
+		return p.errorf("data", p.length, format.ErrCorrupt, "%d bytes are stored, shape %v takes %d", left, shape, p.size)
 	}
 	return nil
 }
@@ -150,24 +150,24 @@ func newParsed(x *driver.Index, o *driver.ParseOptions, n int) *parsed {
 }
 
 // add adds the tensor of the array in e whose header r has read.
-func (f *parsed) add(r *reader, name []byte, e zip.Entry) error {
-	dims := f.Index.Dims(r.rank)
-	copy(dims, r.dims[:r.rank])
-	t := driver.Tensor{Name: name, DType: r.elem.dtype, Encoding: f.encoding(&r.head), Shape: dims, Size: r.size}
-	p := zip.Place{Store: len(f.Stores), From: r.length, Extent: r.size, Elem: int(r.elem.size)}
-	if r.swap {
-		p.Swap = r.elem.word
+func (f *parsed) add(p *parser, name []byte, e zip.Entry) error {
+	dims := f.Index.Dims(p.rank)
+	copy(dims, p.dims[:p.rank])
+	t := driver.Tensor{Name: name, DType: p.elem.dtype, Encoding: f.encoding(&p.head), Shape: dims, Size: p.size}
+	q := zip.Place{Store: len(f.Stores), From: p.length, Extent: p.size, Elem: int(p.elem.size)}
+	if p.swap {
+		q.Swap = p.elem.word
 	}
-	if r.fortran && r.other == nil { // the name of a listed type has the order
-		p.Stride = make([]int64, r.rank)
-		for k, n := 0, int64(1); k < r.rank; k++ {
-			p.Stride[k] = n
+	if p.fortran && p.other == nil { // the name of a listed type has the order
+		q.Stride = make([]int64, p.rank)
+		for k, n := 0, int64(1); k < p.rank; k++ {
+			q.Stride[k] = n
 			n *= dims[k]
 		}
 	}
-	e.Locate(&t, &p)
+	e.Locate(&t, &q)
 	f.Stores = append(f.Stores, e)
-	f.Places = append(f.Places, p)
+	f.Places = append(f.Places, q)
 	return f.Index.Add(&t)
 }
 
@@ -181,23 +181,23 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.ParseOptio
 		return nil, err
 	}
 	h := driver.ReadHead(src, o)
-	r := &reader{first: h.Need}
-	err = r.read(src.Size())
+	p := &parser{first: h.Need}
+	err = p.read(src.Size())
 	if err != nil {
-		h.Close(r.length)
+		h.Close(p.length)
 		return nil, err
 	}
 	f := newParsed(x, o, 1)
-	x.Version = versions[r.major-1]
-	if string(r.other) == objectType {
-		return f.parseObjects(src, h, r.length, o)
+	x.Version = versions[p.major-1]
+	if string(p.other) == objectType {
+		return f.parseObjects(src, h, p.length, o)
 	}
-	if err := h.Close(r.length); err != nil {
+	if err := h.Close(p.length); err != nil {
 		return nil, err
 	}
-	x.Grow(1, len(name), r.rank)
+	x.Grow(1, len(name), p.rank)
 	e := zip.Entry{File: &zip.File{Src: src, Plain: true}, Stored: src.Size(), Size: src.Size()}
-	return &driver.Parsed{Load: f.Load, HeaderSize: r.length, DataOffset: r.length}, f.add(r, []byte(name), e)
+	return &driver.Parsed{Load: f.Load, HeaderSize: p.length, DataOffset: p.length}, f.add(p, []byte(name), e)
 }
 
 // nameOf returns the tensor name for the path of a file.

@@ -52,19 +52,19 @@ const memberBytes = 160
 // parseArchive reads the ZIP container: NAME/data.pkl, NAME/byteorder, NAME/version, and
 // NAME/data/KEY. A TorchScript archive has NAME/code/, which is not read, NAME/constants.pkl and
 // NAME/constants/KEY as well.
-func (r *reading) parseArchive() error {
-	r.x.Version = "zip"
-	r.m.Zipped = true
-	a, err := zip.Open(r.file, r.o, storeBytes)
+func (p *parser) parseArchive() error {
+	p.index.Version = "zip"
+	p.tensors.Zipped = true
+	a, err := zip.Open(p.file, p.opts, storeBytes)
 	if err != nil {
 		return err
 	}
 	defer a.Close()
 	held := memberBytes * int64(a.Count)
-	if err := r.o.Memory.Reserve(held); err != nil {
+	if err := p.opts.Memory.Reserve(held); err != nil {
 		return wire.Error("", "directory", a.Off, err)
 	}
-	defer r.o.Memory.Release(held)
+	defer p.opts.Memory.Release(held)
 	members := make([]zip.Member, 0, a.Count)
 	err = a.Each(func(m *zip.Member) error {
 		members = append(members, *m)
@@ -78,32 +78,43 @@ func (r *reading) parseArchive() error {
 		return err
 	}
 	for i := range members {
-		if err := r.addMember(c, &members[i]); err != nil {
+		if err := p.addMember(c, &members[i]); err != nil {
 			return err
 		}
 	}
 	if c.others > 0 {
-		r.notes = append(r.notes, fmt.Sprintf("entries outside %.200q are not of the model: %d, the first is %.200q", c.dir, c.others, c.firstOther))
+		p.notes = append(p.notes,
+			fmt.Sprintf("entries outside %.200q are not of the model: %d, the first is %.200q", c.dir,
+				c.others, c.firstOther))
 	}
+	return p.readContainer(c, a.Off)
+}
+
+// readContainer reads the words and the pickles of an archive, whose directory begins at offset at.
+func (p *parser) readContainer(c *container, at int64) error {
 	if c.code {
-		r.notes = append(r.notes, scriptNote)
+		p.notes = append(p.notes, scriptNote)
 	}
-	if err := r.readWords(c); err != nil {
+	err := p.readWords(c)
+	if err != nil {
 		return err
 	}
-	if r.keys, err = c.data.byKey(a.Off); err != nil {
+	p.keys, err = c.data.byKey(at)
+	if err != nil {
 		return err
 	}
-	if err := r.readPickle(pickleName, c.pickle, ""); err != nil {
+	err = p.readPickle(pickleName, c.pickle, "")
+	if err != nil {
 		return err
 	}
 	if c.constants == nil || !c.code {
 		return nil
 	}
-	if r.keys, err = c.shared.byKey(a.Off); err != nil {
+	p.keys, err = c.shared.byKey(at)
+	if err != nil {
 		return err
 	}
-	return r.readPickle(constantsName, c.constants, sharedName)
+	return p.readPickle(constantsName, c.constants, sharedName)
 }
 
 // choose sets the NAME of the model. As in PyTorch, it is that of the first entry; but if this one
@@ -128,7 +139,8 @@ func (c *container) choose(members []zip.Member, at int64) error {
 	case found == 0:
 		return c.noPickle(members, at)
 	case found > 1 && !bytes.Equal(c.dir, first):
-		return wire.Errorf("", "entries", at, format.ErrCorrupt, "%d pickles of different names, none of which is that of the first entry, %.200q", found, first)
+		return wire.Errorf("", "entries", at, format.ErrCorrupt,
+			"%d pickles of different names, none of which is that of the first entry, %.200q", found, first)
 	}
 	return nil
 }
@@ -136,18 +148,23 @@ func (c *container) choose(members []zip.Member, at int64) error {
 // noPickle describes an archive without a pickle.
 func (c *container) noPickle(members []zip.Member, at int64) error {
 	for i := range members {
-		if path.Base(string(members[i].Name)) == pickleName {
-			return wire.Errorf("", "entries", at, format.ErrUnsupported, "%.200q is not NAME/%s: unpack the archive, and open the directory that has %s", members[i].Name, pickleName, pickleName)
+		name := string(members[i].Name)
+		if path.Base(name) == pickleName {
+			return wire.Errorf("", "entries", at, format.ErrUnsupported,
+				"%.200q is not NAME/%s: unpack the archive, and open the directory that has %s", name,
+				pickleName, pickleName)
 		}
-		if what := foreign.Entry(string(members[i].Name)); what != "" {
+		what := foreign.Entry(name)
+		if what != "" {
 			return wire.Error("", "entries", at, foreign.Error(what, format.ErrMagic))
 		}
 	}
-	return wire.Errorf("", "entries", at, format.ErrMagic, "a ZIP archive of %d entries, none of which is NAME/%s", len(members), pickleName)
+	return wire.Errorf("", "entries", at, format.ErrMagic,
+		"a ZIP archive of %d entries, none of which is NAME/%s", len(members), pickleName)
 }
 
 // addMember adds an entry of the model. Its words must occur once.
-func (r *reading) addMember(c *container, m *zip.Member) error {
+func (p *parser) addMember(c *container, m *zip.Member) error {
 	dir, name, _ := bytes.Cut(m.Name, []byte("/"))
 	if bytes.HasSuffix(m.Name, []byte("/")) {
 		return nil
@@ -174,21 +191,21 @@ func (r *reading) addMember(c *container, m *zip.Member) error {
 	case codeName:
 		c.code = true
 	case dataName:
-		return r.addKey(&c.data, key, m)
+		return p.addKey(&c.data, key, m)
 	case sharedName:
-		return r.addKey(&c.shared, key, m)
+		return p.addKey(&c.shared, key, m)
 	}
 	return nil
 }
 
 // addKey adds the storage of an entry.
-func (r *reading) addKey(s *stores, key []byte, m *zip.Member) error {
+func (p *parser) addKey(s *stores, key []byte, m *zip.Member) error {
 	if err := m.Usable(); err != nil {
 		return err
 	}
 	s.text = append(s.text, key...)
 	s.ends = append(s.ends, len(s.text))
-	s.index = append(s.index, r.addStore(m.Entry))
+	s.index = append(s.index, p.addStore(m.Entry))
 	return nil
 }
 
@@ -200,7 +217,8 @@ func (s *stores) byKey(at int64) (map[string]int, error) {
 	from := 0
 	for i, end := range s.ends {
 		key := text[from:end]
-		if _, twice := keys[key]; twice {
+		_, twice := keys[key]
+		if twice {
 			return nil, wire.Errorf("", "entries", at, format.ErrCorrupt, "storage %.200q occurs twice", key)
 		}
 		keys[key] = s.index[i]
@@ -219,29 +237,30 @@ func (c *container) set(to **zip.Member, m *zip.Member) error {
 }
 
 // readWords reads the entries that hold a single word.
-func (r *reading) readWords(c *container) error {
+func (p *parser) readWords(c *container) error {
 	if c.version != nil {
-		text, err := r.word(versionName, c.version)
+		text, err := p.word(versionName, c.version)
 		if err != nil {
 			return err
 		}
-		r.x.Version = text
+		p.index.Version = text
 	}
 	if c.byteorder == nil {
 		return nil
 	}
-	text, err := r.word(byteorderName, c.byteorder)
+	text, err := p.word(byteorderName, c.byteorder)
 	if err != nil {
 		return err
 	}
-	return r.setOrder(text, c.byteorder.At)
+	return p.setOrder(text, c.byteorder.At)
 }
 
 // setOrder sets the order of bytes to what the word at an offset says.
-func (r *reading) setOrder(text string, at int64) error {
-	r.big = text == "big"
-	if !r.big && text != "little" {
-		return wire.Errorf("", byteorderName, at, format.ErrUnsupported, "%q is neither little nor big", text)
+func (p *parser) setOrder(text string, at int64) error {
+	p.big = text == "big"
+	if !p.big && text != "little" {
+		return wire.Errorf("", byteorderName, at, format.ErrUnsupported, "%q is neither little nor big",
+			text)
 	}
 	return nil
 }
@@ -249,12 +268,12 @@ func (r *reading) setOrder(text string, at int64) error {
 // longestWord is the largest size of an entry that holds a single word.
 const longestWord = 64
 
-func (r *reading) word(field string, m *zip.Member) (string, error) {
+func (p *parser) word(field string, m *zip.Member) (string, error) {
 	if m.Size > longestWord {
 		return "", notWord(field, m.At, m.Size)
 	}
-	b, err := r.content(field, m)
-	r.o.Memory.Release(int64(len(b)))
+	b, err := p.content(field, m)
+	p.opts.Memory.Release(int64(len(b)))
 	return strings.TrimSpace(string(b)), err
 }
 
@@ -265,41 +284,49 @@ func notWord(field string, at, size int64) error {
 
 // content returns the content of an entry that is structure, and compares its checksum. It is
 // reserved in Options.Memory.
-func (r *reading) content(name string, m *zip.Member) ([]byte, error) {
+func (p *parser) content(name string, m *zip.Member) ([]byte, error) {
 	w := zip.Word{Entry: m.Entry, Name: name}
-	b, err := w.Structure(driver.MaxStructure, r.o.Memory)
+	b, err := w.Structure(driver.MaxStructure, p.opts.Memory)
 	if err != nil {
 		return nil, wire.Error("", name, w.At, err)
 	}
-	if r.o.CheckSums {
-		if err := w.Compare(b, r.o.Memory); err != nil {
+	if p.opts.CheckSums {
+		if err := w.Compare(b, p.opts.Memory); err != nil {
 			return nil, err
 		}
 	}
-	r.m.Words = append(r.m.Words, w)
+	p.tensors.Words = append(p.tensors.Words, w)
 	return b, nil
 }
 
 // readPickle reads an entry that is a pickle and finds what is in its object. Names begin with
 // prefix, if that is not "".
-func (r *reading) readPickle(name string, p *zip.Member, prefix string) error {
-	b, err := r.content(name, p)
+func (p *parser) readPickle(name string, member *zip.Member, prefix string) error {
+	b, err := p.content(name, member)
 	if err != nil {
 		return err
 	}
-	defer r.o.Memory.Release(p.Size)
-	r.container = p.At
-	r.held = p.Entry
-	r.holder = -1
-	r.nested = nil
-	m := pickle.New(wire.NewRecord("", b, p.At), p.At, min(p.Size, 16*p.Stored), r.o.Memory)
+	defer p.opts.Memory.Release(member.Size)
+	p.container = member.At
+	p.held = member.Entry
+	p.holder = -1
+	p.nested = nil
+	size := min(member.Size, 16*member.Stored)
+	m := pickle.New(wire.NewRecord("", b, member.At), member.At, size, p.opts.Memory)
 	defer m.Release()
+	return p.runPickle(m, name, size, prefix)
+}
+
+// runPickle runs a pickle of size bytes, which must end there, and finds what is in its object.
+func (p *parser) runPickle(m *pickle.Machine, name string, size int64, prefix string) error {
 	object := m.Run()
-	if err := m.Err(); err != nil {
+	err := m.Err()
+	if err != nil {
 		return err
 	}
-	if n := m.Left(); n > 0 {
+	n := m.Left()
+	if n > 0 {
 		return wire.Errorf("", name, m.Offset(), format.ErrCorrupt, "%d bytes follow the pickle", n)
 	}
-	return r.walk.Find(m, object, min(p.Size, 16*p.Stored), prefix)
+	return p.walk.Find(m, object, size, prefix)
 }

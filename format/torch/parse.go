@@ -13,15 +13,15 @@ import (
 	"github.com/weightmap/weightmap/internal/zip"
 )
 
-// reading is the state while a file is parsed.
-type reading struct {
-	file   *zip.File
-	m      *zip.Tensors // of all files
-	o      *driver.ParseOptions
-	x      *driver.Index // of this file
-	walk   *pickle.Walk
-	places []zip.Place // by tensor of this file
-	notes  []string
+// parser reads a file. What remains of a model is the zip.Tensors of all its files.
+type parser struct {
+	file    *zip.File
+	tensors *zip.Tensors // of all files
+	opts    *driver.ParseOptions
+	index   *driver.Index // of this file
+	walk    *pickle.Walk
+	places  []zip.Place // by tensor of this file
+	notes   []string
 
 	container int64                    // offset of the pickle in the file, or of the entry that has it
 	holder    int                      // the store that has the pickle, or -1
@@ -34,7 +34,8 @@ type reading struct {
 }
 
 // Parse implements driver.Driver. It parses either container, or an index of several files.
-func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.ParseOptions) (*driver.Parsed, error) {
+func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.ParseOptions) (*driver.Parsed,
+	error) {
 	head, err := driver.Prefix(src, driver.SniffLen)
 	if err != nil {
 		return nil, err
@@ -44,25 +45,29 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.ParseOptio
 	if bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("{")) {
 		return out, parseIndex(m, src, o, out)
 	}
-	r, err := parseFile(m, src, 0, x, o)
-	m.Places = r.places
-	out.Metadata = r.walk.Metadata
-	out.Notes = r.notes
+	p, err := parseFile(m, src, 0, x, o)
+	if err != nil {
+		return nil, err
+	}
+	m.Places = p.places
+	out.Metadata = p.walk.Metadata
+	out.Notes = p.notes
 	out.Stream = m.Streamer()
-	return out, err
+	return out, nil
 }
 
 // isIndex reports whether head begins an index of several files.
 func isIndex(head []byte) bool {
 	head = bytes.TrimLeft(head, " \t\r\n")
-	return bytes.HasPrefix(head, []byte("{")) && bytes.Contains(head, []byte(`"weight_map"`)) && bytes.Contains(head, []byte(`.bin"`))
+	return bytes.HasPrefix(head, []byte("{")) && bytes.Contains(head, []byte(`"weight_map"`)) &&
+		bytes.Contains(head, []byte(`.bin"`))
 }
 
 // parseIndex parses an index and all the files it names. If files have metadata with the same key,
 // the first value counts.
 func parseIndex(m *zip.Tensors, src driver.Source, o *driver.ParseOptions, out *driver.Parsed) error {
-	join, files := joining(m)
-	all, _, err := join.Parse(src, m.Index, o)
+	files := &modelFiles{tensors: m}
+	all, _, err := files.model().Parse(src, m.Index, o)
 	if err != nil {
 		return err
 	}
@@ -72,10 +77,11 @@ func parseIndex(m *zip.Tensors, src driver.Source, o *driver.ParseOptions, out *
 }
 
 // ParseParts implements driver.PartsParser.
-func (fileFormat) ParseParts(d driver.Dir, names []string, x *driver.Index, o *driver.ParseOptions) (*driver.Parsed, error) {
+func (fileFormat) ParseParts(d driver.Dir, names []string, x *driver.Index,
+	o *driver.ParseOptions) (*driver.Parsed, error) {
 	m := &zip.Tensors{Index: x, Memory: o.Memory}
-	join, files := joining(m)
-	all, err := join.ParseNames(d, names, x, o)
+	files := &modelFiles{tensors: m}
+	all, err := files.model().ParseNames(d, names, x, o)
 	if err != nil {
 		return nil, err
 	}
@@ -85,26 +91,38 @@ func (fileFormat) ParseParts(d driver.Dir, names []string, x *driver.Index, o *d
 	return out, nil
 }
 
-// readings are the files of a model.
-type readings struct{ list []*reading }
-
-// joining returns what opens a model of several files, and the files that it opens.
-func joining(m *zip.Tensors) (*shards.Model, *readings) {
-	files := &readings{}
-	return &shards.Model{Format: formatName, Open: func(src driver.Source, s driver.Space, y *driver.Index, o *driver.ParseOptions) (schema.Metadata, error) {
-		r, err := parseFile(m, src, s, y, o)
-		files.list = append(files.list, r)
-		m.Index.Version = y.Version
-		return r.walk.Metadata, err
-	}, Placed: func(file, i int) {
-		m.Places = append(m.Places, files.list[file].places[i])
-	}}, files
+// modelFiles are the files of a model of several.
+type modelFiles struct {
+	tensors *zip.Tensors
+	parsers []*parser
 }
 
-// merge sets the metadata and the notes of a model of several files.
-func (f *readings) merge(all []schema.Metadata, out *driver.Parsed) {
-	for _, r := range f.list {
-		out.Notes = append(out.Notes, r.notes...)
+// model returns how the files are opened.
+func (f *modelFiles) model() *shards.Model {
+	return &shards.Model{Format: formatName, Open: f.open, Placed: f.place}
+}
+
+// open parses a file.
+func (f *modelFiles) open(src driver.Source, space driver.Space, x *driver.Index,
+	o *driver.ParseOptions) (schema.Metadata, error) {
+	p, err := parseFile(f.tensors, src, space, x, o)
+	if err != nil {
+		return nil, err
+	}
+	f.parsers = append(f.parsers, p)
+	f.tensors.Index.Version = x.Version
+	return p.walk.Metadata, nil
+}
+
+// place lists the place of a file's tensor i, which is the next of the model.
+func (f *modelFiles) place(file, i int) {
+	f.tensors.Places = append(f.tensors.Places, f.parsers[file].places[i])
+}
+
+// merge sets the metadata and the notes of the model.
+func (f *modelFiles) merge(all []schema.Metadata, out *driver.Parsed) {
+	for _, p := range f.parsers {
+		out.Notes = append(out.Notes, p.notes...)
 	}
 	out.Metadata, _ = shards.Merge(all...)
 	slices.Sort(out.Notes)
@@ -112,60 +130,67 @@ func (f *readings) merge(all []schema.Metadata, out *driver.Parsed) {
 }
 
 // parseFile parses any container in the given address space and lists its tensors in x.
-func parseFile(m *zip.Tensors, src driver.Source, space driver.Space, x *driver.Index, o *driver.ParseOptions) (*reading, error) {
-	r := &reading{file: &zip.File{Src: src, Space: space}, m: m, o: o, x: x, holder: -1}
-	r.walk = pickle.NewWalk(r, o.Memory, pickle.RootName(src.Path()))
+func parseFile(m *zip.Tensors, src driver.Source, space driver.Space, x *driver.Index,
+	o *driver.ParseOptions) (*parser, error) {
+	file := &zip.File{Src: src, Space: space}
+	p := &parser{file: file, tensors: m, opts: o, index: x, holder: -1}
+	p.walk = pickle.NewWalk(p, o.Memory, pickle.RootName(src.Path()))
 	b, err := driver.Prefix(src, driver.SniffLen)
 	if err != nil {
-		return r, err
+		return nil, err
 	}
 	switch {
 	case bytes.HasPrefix(b, []byte(zip.LocalMagic)):
-		err = r.parseArchive()
+		err = p.parseArchive()
 	case isLegacy(b):
-		err = r.parseLegacy()
+		err = p.parseLegacy()
 	case pickle.Begins(b):
-		err = r.parsePlain()
+		err = p.parsePlain()
 	case len(b) == 0:
 		err = wire.Errorf("", "magic", 0, format.ErrMagic, "the file is empty")
 	default:
-		err = wire.Errorf("", "magic", 0, format.ErrMagic, "the file begins with % x, neither a ZIP archive nor a pickle", b[:min(len(b), 8)])
+		err = wire.Errorf("", "magic", 0, format.ErrMagic,
+			"the file begins with % x, neither a ZIP archive nor a pickle", b[:min(len(b), 8)])
 	}
-	r.walk.Finish()
-	r.notes = append(r.notes, r.walk.Notes...)
-	return r, err
+	if err != nil {
+		return nil, err
+	}
+	p.walk.Finish()
+	p.notes = append(p.notes, p.walk.Notes...)
+	return p, nil
 }
 
 // storeBytes is the approximate size of a storage's bookkeeping in memory.
 const storeBytes = 160 + zip.SumBytes
 
 // addStore adds a storage to those of the model.
-func (r *reading) addStore(e zip.Entry) int {
-	r.m.Stores = append(r.m.Stores, e)
-	return len(r.m.Stores) - 1
+func (p *parser) addStore(e zip.Entry) int {
+	p.tensors.Stores = append(p.tensors.Stores, e)
+	return len(p.tensors.Stores) - 1
 }
 
 // Tensor implements pickle.Finder.
-func (r *reading) Tensor(t *driver.Tensor, p zip.Place) (taken bool, err error) {
-	t.Space = r.m.Stores[p.Store].Space
-	r.m.Stores[p.Store].Locate(t, &p)
-	if err := r.x.Add(t); err != nil {
-		return r.x.Err() == nil, r.x.Err()
+func (p *parser) Tensor(t *driver.Tensor, place zip.Place) (taken bool, err error) {
+	store := &p.tensors.Stores[place.Store]
+	t.Space = store.Space
+	store.Locate(t, &place)
+	if p.index.Add(t) != nil {
+		return p.index.Err() == nil, p.index.Err()
 	}
-	r.places = append(r.places, p)
+	p.places = append(p.places, place)
 	return false, nil
 }
 
 // Data implements pickle.Finder. The bytes are in the pickle.
-func (r *reading) Data(at, n int64, text *zip.Text) zip.Place {
-	if r.holder < 0 {
-		r.holder = r.addStore(r.held)
+func (p *parser) Data(at, n int64, text *zip.Text) zip.Place {
+	if p.holder < 0 {
+		p.holder = p.addStore(p.held)
 	}
-	p := zip.Place{Store: r.holder, From: at - r.container, Extent: n}
+	place := zip.Place{Store: p.holder, From: at - p.container, Extent: n}
 	if text != nil {
-		text.At = p.From
-		p.From = 0
-		p.Text = text
+		text.At = place.From
+		place.From = 0
+		place.Text = text
 	}
-	return p
+	return place
 }

@@ -13,15 +13,15 @@ import (
 )
 
 // parsePlain parses a file that is a single pickle with arrays or tensors in it.
-func (r *reading) parsePlain() error {
-	r.x.Version = "pickle"
-	r.file.Plain = true
-	size := r.file.Src.Size()
-	r.held = zip.Entry{File: r.file, Stored: size, Size: size}
-	h := driver.ReadHead(r.file.Src, r.o)
-	m := pickle.New(wire.HeadRecord("", h, size), 0, -1, r.o.Memory)
+func (p *parser) parsePlain() error {
+	p.index.Version = "pickle"
+	p.file.Plain = true
+	size := p.file.Src.Size()
+	p.held = zip.Entry{File: p.file, Stored: size, Size: size}
+	h := driver.ReadHead(p.file.Src, p.opts)
+	m := pickle.New(wire.HeadRecord("", h, size), 0, -1, p.opts.Memory)
 	defer m.Release()
-	err := r.readPlain(m)
+	err := p.readPlain(m)
 	closed := h.Close(m.Offset())
 	if err != nil {
 		return err
@@ -29,27 +29,36 @@ func (r *reading) parsePlain() error {
 	return closed
 }
 
-func (r *reading) readPlain(m *pickle.Machine) error {
+func (p *parser) readPlain(m *pickle.Machine) error {
 	root := m.Run()
-	if err := m.Err(); err != nil {
-		if what := foreign.Pickle(m.Packages()); what != "" {
-			return wire.Error("", "pickle", 0, foreign.Error(what, err))
-		}
+	err := m.Err()
+	if err != nil {
+		return explainPickle(m, err)
+	}
+	err = p.walk.Find(m, root, m.Offset(), "")
+	if err != nil {
 		return err
 	}
-	end := m.Offset()
-	if err := r.walk.Find(m, root, end, ""); err != nil {
-		return err
-	}
-	if r.walk.Tensors == 0 {
-		what := cmp.Or(foreign.Pickle(m.Packages()), foreign.ByName(r.file.Src.Path()))
+	if p.walk.Tensors == 0 {
+		what := cmp.Or(foreign.Pickle(m.Packages()), foreign.ByName(p.file.Src.Path()))
 		if what == "" {
-			what = fmt.Sprintf("a Python pickle of a value of type %.200s, without tensors or arrays", m.KindOf(root))
+			what = fmt.Sprintf("a Python pickle of a value of type %.200s, without tensors or arrays",
+				m.KindOf(root))
 		}
 		return wire.Error("", "pickle", 0, foreign.Error(what, format.ErrMagic))
 	}
-	if left := m.Left(); left > 0 {
-		r.notes = append(r.notes, fmt.Sprintf("%d bytes follow the pickle", left))
+	left := m.Left()
+	if left > 0 {
+		p.notes = append(p.notes, fmt.Sprintf("%d bytes follow the pickle", left))
 	}
 	return nil
+}
+
+// explainPickle says whose pickle it is that cannot be read, if its packages tell.
+func explainPickle(m *pickle.Machine, err error) error {
+	what := foreign.Pickle(m.Packages())
+	if what == "" {
+		return err
+	}
+	return wire.Error("", "pickle", 0, foreign.Error(what, err))
 }

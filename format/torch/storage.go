@@ -35,11 +35,14 @@ func parseID(m *pickle.Machine, r pickle.Ref, legacy bool) (storageID, error) {
 		return id, nil
 	}
 	if len(t) != 5 && !(legacy && len(t) == 6) || !m.IsText(pickle.Ref(t[0]), "storage") {
-		return id, m.Errorf(r, format.ErrCorrupt, "a persistent id of type %.200q with %d values is not as torch.save writes it", m.KindOf(m.ID(r)), len(t))
+		return id, m.Errorf(r, format.ErrCorrupt,
+			"a persistent id of type %.200q with %d values is not as torch.save writes it",
+			m.KindOf(m.ID(r)), len(t))
 	}
 	class := pickle.Ref(t[1])
 	count, isInt := m.Int(pickle.Ref(t[4]))
-	if m.Kind(class) != pickle.GlobalKind || m.Kind(pickle.Ref(t[2])) != pickle.TextKind || !isInt || count < 0 {
+	key := pickle.Ref(t[2])
+	if m.Kind(class) != pickle.GlobalKind || m.Kind(key) != pickle.TextKind || !isInt || count < 0 {
 		return id, m.Errorf(r, format.ErrCorrupt, "a persistent id is not as torch.save writes it")
 	}
 	id.elem = m.Class(class).Elem()
@@ -47,21 +50,28 @@ func parseID(m *pickle.Machine, r pickle.Ref, legacy bool) (storageID, error) {
 		return id, nil
 	}
 	if count > math.MaxInt64/id.elem.Size {
-		return id, m.Errorf(r, format.ErrCorrupt, "a persistent id of %d elements is not as torch.save writes it", count)
+		return id, m.Errorf(r, format.ErrCorrupt,
+			"a persistent id of %d elements is not as torch.save writes it", count)
 	}
-	id.key = m.Text(pickle.Ref(t[2]))
+	id.key = m.Text(key)
 	id.count = count
 	id.elems = count
 	if len(t) < 6 || pickle.Ref(t[5]) == pickle.None {
 		return id, nil
 	}
-	view := m.Items(pickle.Ref(t[5]))
-	if len(view) != 3 {
-		return id, m.Errorf(r, format.ErrCorrupt, "the view of a persistent id is not as torch.save writes it")
+	return parseView(m, r, pickle.Ref(t[5]), id)
+}
+
+// parseView parses the view of a persistent id in the legacy container.
+func parseView(m *pickle.Machine, r, view pickle.Ref, id storageID) (storageID, error) {
+	t := m.Items(view)
+	if len(t) != 3 {
+		return id, m.Errorf(r, format.ErrCorrupt,
+			"the view of a persistent id is not as torch.save writes it")
 	}
-	first, isFirst := m.Int(pickle.Ref(view[1]))
-	elems, isElems := m.Int(pickle.Ref(view[2]))
-	if !isFirst || !isElems || first < 0 || elems < 0 || first > count-elems {
+	first, isFirst := m.Int(pickle.Ref(t[1]))
+	elems, isElems := m.Int(pickle.Ref(t[2]))
+	if !isFirst || !isElems || first < 0 || elems < 0 || first > id.count-elems {
 		return id, m.Errorf(r, format.ErrCorrupt, "the view of a persistent id leaves its storage")
 	}
 	id.first = first
@@ -83,59 +93,76 @@ func parseText(m *pickle.Machine, r pickle.Ref) (storageID, error) {
 	class, rest, _ := strings.Cut(rest, "'>, '")
 	key, rest, _ := strings.Cut(rest, "', '")
 	_, rest, _ = strings.Cut(rest, "', ")
-	count, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSuffix(rest, ")"), ", None"), 10, 64)
+	digits := strings.TrimSuffix(strings.TrimSuffix(rest, ")"), ", None")
+	count, err := strconv.ParseInt(digits, 10, 64)
 	dot := strings.LastIndexByte(class, '.')
 	if !isStorage || err != nil || count < 0 || dot < 0 {
-		return storageID{}, m.Errorf(r, format.ErrCorrupt, "a persistent id of type \"str\" is not as torch.save writes it")
+		return storageID{}, m.Errorf(r, format.ErrCorrupt,
+			"a persistent id of type \"str\" is not as torch.save writes it")
 	}
-	id := storageID{elem: pickle.StorageElem(class[:dot], class[dot+1:]), key: []byte(key), count: count, elems: count}
+	id := storageID{
+		elem:  pickle.StorageElem(class[:dot], class[dot+1:]),
+		key:   []byte(key),
+		count: count,
+		elems: count,
+	}
 	if id.elem != nil && count > math.MaxInt64/id.elem.Size {
-		return id, m.Errorf(r, format.ErrCorrupt, "a persistent id of %d elements is not as torch.save writes it", count)
+		return id, m.Errorf(r, format.ErrCorrupt,
+			"a persistent id of %d elements is not as torch.save writes it", count)
 	}
 	return id, nil
 }
 
 // Storage implements pickle.Finder.
-func (r *reading) Storage(m *pickle.Machine, ref pickle.Ref) (pickle.Storage, error) {
+func (p *parser) Storage(m *pickle.Machine, ref pickle.Ref) (pickle.Storage, error) {
 	if m.Kind(ref) != pickle.PersistentKind {
-		return r.nestedStorage(m, ref)
+		return p.nestedStorage(m, ref)
 	}
-	id, err := parseID(m, ref, r.old != nil)
+	id, err := parseID(m, ref, p.old != nil)
 	if err != nil || id.elem == nil {
 		return pickle.Storage{}, err
 	}
-	s := pickle.Storage{Elem: id.elem, Count: id.elems, Big: r.big && r.old == nil}
-	size := id.elem.Size
-	if r.old != nil {
-		root := r.old[string(id.key)]
-		if root.store < 0 || root.elem == nil {
-			return s, missing(m, ref, id.key)
-		}
-		s.Place = zip.Place{Store: root.store, From: root.from + id.first*size}
-		return s, nil
+	s := pickle.Storage{Elem: id.elem, Count: id.elems, Big: p.big && p.old == nil}
+	if p.old == nil {
+		s.Place, err = p.placeStorage(m, ref, &id)
+		return s, err
 	}
-	i, ok := r.keys[string(id.key)]
-	switch {
-	case r.folder != nil:
-		i, err = r.openStore(m, ref, string(id.key))
-		if err != nil {
-			return s, err
-		}
-	case !ok && r.file.Plain:
-		return s, m.Errorf(ref, format.ErrUnsupported, "a tensor is in storage %.200q, which is another file: this is the %s of an archive that was unpacked; open its directory", id.key, pickleName)
-	case !ok:
+	root := p.old[string(id.key)]
+	if root.store < 0 || root.elem == nil {
 		return s, missing(m, ref, id.key)
 	}
-	e := &r.m.Stores[i]
+	s.Place = zip.Place{Store: root.store, From: root.from + id.first*id.elem.Size}
+	return s, nil
+}
+
+// placeStorage finds the entry or the file of a storage.
+func (p *parser) placeStorage(m *pickle.Machine, ref pickle.Ref, id *storageID) (zip.Place, error) {
+	i, ok := p.keys[string(id.key)]
+	switch {
+	case p.folder != nil:
+		opened, err := p.openStore(m, ref, string(id.key))
+		if err != nil {
+			return zip.Place{}, err
+		}
+		i = opened
+	case !ok && p.file.Plain:
+		return zip.Place{}, m.Errorf(ref, format.ErrUnsupported,
+			"a tensor is in storage %.200q, which is another file: "+
+				"this is the %s of an archive that was unpacked; open its directory", id.key, pickleName)
+	case !ok:
+		return zip.Place{}, missing(m, ref, id.key)
+	}
+	e := &p.tensors.Stores[i]
+	size := id.elem.Size
 	if id.count > e.Size/size {
 		what := fmt.Sprintf("storage %.200q", id.key)
-		if r.folder != nil {
+		if p.folder != nil {
 			what = "the file " + e.Src.Path()
 		}
-		return s, m.Errorf(ref, format.ErrTruncated, "%s has %d bytes, %d elements of %d bytes are in it", what, e.Size, id.count, size)
+		return zip.Place{}, m.Errorf(ref, format.ErrTruncated,
+			"%s has %d bytes, %d elements of %d bytes are in it", what, e.Size, id.count, size)
 	}
-	s.Place = zip.Place{Store: i}
-	return s, nil
+	return zip.Place{Store: i}, nil
 }
 
 func missing(m *pickle.Machine, r pickle.Ref, key []byte) error {
@@ -144,55 +171,63 @@ func missing(m *pickle.Machine, r pickle.Ref, key []byte) error {
 
 // nestedStorage returns a storage that is in the pickle: bytes that torch.save wrote in the legacy
 // container.
-func (r *reading) nestedStorage(m *pickle.Machine, ref pickle.Ref) (pickle.Storage, error) {
+func (p *parser) nestedStorage(m *pickle.Machine, ref pickle.Ref) (pickle.Storage, error) {
 	args := m.Args(ref)
 	if !m.Class(ref).LoadsBytes() || len(args) != 1 {
-		return pickle.Storage{}, m.Errorf(ref, format.ErrCorrupt, "a tensor over a value of type %.200q is not as torch.save writes it", m.KindOf(ref))
+		return pickle.Storage{}, m.Errorf(ref, format.ErrCorrupt,
+			"a tensor over a value of type %.200q is not as torch.save writes it", m.KindOf(ref))
 	}
 	at, isBytes := m.BytesAt(pickle.Ref(args[0]))
-	if s, known := r.nested[at]; known && isBytes {
+	s, known := p.nested[at]
+	if known && isBytes {
 		return s, nil
 	}
-	b, p, err := m.Bytes(pickle.Ref(args[0]), r)
+	b, place, err := m.Bytes(pickle.Ref(args[0]), p)
 	if err != nil {
 		return pickle.Storage{}, err
 	}
 	if !isLegacy(b) {
-		return pickle.Storage{}, m.Errorf(ref, format.ErrUnsupported, "a storage in the pickle begins with % x, not with the number of torch.save's older container", b[:min(len(b), 8)])
+		return pickle.Storage{}, m.Errorf(ref, format.ErrUnsupported,
+			"a storage in the pickle begins with % x, not with the number of torch.save's older container",
+			b[:min(len(b), 8)])
 	}
-	// Errors inside have offsets from the beginning of the bytes, as these may be a text.
-	inner := pickle.New(wire.NewRecord("", b, 0), 0, int64(len(b)), r.o.Memory)
-	defer inner.Release()
-	l, err := runLegacy(inner)
+	s, err = p.readNested(b, place)
 	if err != nil {
-		return pickle.Storage{}, inNested(m, ref, err)
+		return pickle.Storage{}, m.Errorf(ref, format.ErrCorrupt, "a storage in the pickle: %w", err)
 	}
-	outer := r.old
-	defer func() { r.old = outer }()
-	_, err = r.legacyStores(l, bytes.NewReader(b), int64(len(b)), func(at, _ int64) (int, int64) { return p.Store, p.From + at })
+	if p.nested == nil {
+		p.nested = make(map[int64]pickle.Storage)
+	}
+	err = p.opts.Memory.Reserve(storeBytes)
 	if err != nil {
-		return pickle.Storage{}, inNested(m, ref, err)
-	}
-	object := l.parts[objectPickle]
-	if inner.Kind(object) != pickle.PersistentKind {
-		return pickle.Storage{}, m.Errorf(ref, format.ErrUnsupported, "a storage in the pickle is a value of type %.200q", inner.KindOf(object))
-	}
-	s, err := r.Storage(inner, object)
-	if err != nil {
-		return s, inNested(m, ref, err)
-	}
-	s.Place.Text = p.Text
-	if r.nested == nil {
-		r.nested = make(map[int64]pickle.Storage)
-	}
-	if err := r.o.Memory.Reserve(storeBytes); err != nil {
 		return s, m.Errorf(ref, format.ErrLimit, "storages: %w", err)
 	}
-	r.nested[at] = s
+	p.nested[at] = s
 	return s, nil
 }
 
-// inNested is the error for a storage in the pickle.
-func inNested(m *pickle.Machine, r pickle.Ref, err error) error {
-	return m.Errorf(r, format.ErrCorrupt, "a storage in the pickle: %w", err)
+// readNested reads a legacy container with one storage, which is at place. Its errors have offsets
+// from the beginning of the bytes, as these may be a text.
+func (p *parser) readNested(b []byte, place zip.Place) (pickle.Storage, error) {
+	inner := pickle.New(wire.NewRecord("", b, 0), 0, int64(len(b)), p.opts.Memory)
+	defer inner.Release()
+	l, err := runLegacy(inner)
+	if err != nil {
+		return pickle.Storage{}, err
+	}
+	outer := p.old
+	defer func() { p.old = outer }()
+	inStore := func(at, _ int64) (int, int64) { return place.Store, place.From + at }
+	_, err = p.legacyStores(l, bytes.NewReader(b), int64(len(b)), inStore)
+	if err != nil {
+		return pickle.Storage{}, err
+	}
+	object := l.parts[objectPickle]
+	if inner.Kind(object) != pickle.PersistentKind {
+		return pickle.Storage{}, fmt.Errorf("%w: a value of type %.200q", format.ErrUnsupported,
+			inner.KindOf(object))
+	}
+	s, err := p.Storage(inner, object)
+	s.Place.Text = place.Text
+	return s, err
 }
