@@ -35,6 +35,7 @@ var targets = []target{
 	{dir: "format/safetensors"}, {dir: "format/gguf"}, {dir: "format/npy"}, {dir: "format/onnx"},
 	{dir: "format/torch"}, {dir: "format/remote"}, {dir: "format/signing"},
 	{"internal/wire", []string{"mag", "tsr"}},
+	{"internal/messages", nil},
 	{"internal/protobuf", []string{"wia", "format/onnx"}},
 	{"internal/onnxgraph", []string{"wia", "format/onnx"}},
 	{"internal/shards", []string{"format/safetensors", "format/torch"}},
