@@ -15,13 +15,16 @@ import (
 const entryBytes = 128 + zip.SumBytes
 
 // Parse implements driver.Driver.
-func (archiveFormat) Parse(src driver.Source, x *driver.Index, o *driver.ParseOptions) (*driver.Parsed, error) {
+func (archiveFormat) Parse(src driver.Source, x *driver.Index, o *driver.ParseOptions) (*driver.Parsed,
+	error) {
 	head, err := driver.Prefix(src, int64(len(zip.LocalMagic)))
 	if err != nil {
 		return nil, err
 	}
-	if s := string(head); s != zip.LocalMagic[:len(s)] && s != zip.EndMagic[:len(s)] {
-		return nil, wire.Errorf("", "magic", 0, format.ErrMagic, "the file begins with % x, not %q", head, zip.LocalMagic)
+	s := string(head)
+	if s != zip.LocalMagic[:len(s)] && s != zip.EndMagic[:len(s)] {
+		return nil, wire.Errorf("", "magic", 0, format.ErrMagic, "the file begins with % x, not %q", head,
+			zip.LocalMagic)
 	}
 	a, err := zip.Open(&zip.File{Src: src}, o, entryBytes)
 	if err != nil {
@@ -35,23 +38,32 @@ func (archiveFormat) Parse(src driver.Source, x *driver.Index, o *driver.ParseOp
 	x.Version = versions[0]
 	x.Grow(n, max(0, int(a.Size)-n*zip.CentralLen), 4*n)
 	p := &parser{first: a.Head}
-	if err := a.Each(func(m *zip.Member) error { return f.member(p, m) }); err != nil {
+	err = a.Each(func(m *zip.Member) error { return f.member(p, m) })
+	if err != nil {
 		return nil, err
 	}
 	if n > 0 && len(f.Stores) == 0 {
 		return nil, wire.Error("", "entries", a.Off, f.noArrays(n))
 	}
-	return &driver.Parsed{Notes: f.notes(n), Load: f.Load, Stream: f.Streamer(), Sums: f.Sums, SumsOf: f.SumsOf}, nil
+	return &driver.Parsed{
+		Notes:  f.notes(n),
+		Load:   f.Load,
+		Stream: f.Streamer(),
+		Sums:   f.Sums,
+		SumsOf: f.SumsOf,
+	}, nil
 }
 
 // noArrays describes an archive of n entries without arrays.
 func (f *parsed) noArrays(n int) error {
 	for _, name := range f.others {
-		if what := foreign.Entry(name); what != "" {
+		what := foreign.Entry(name)
+		if what != "" {
 			return foreign.Error(what, format.ErrMagic)
 		}
 	}
-	return fmt.Errorf("%w: %w: a ZIP archive of %d entries, of which none ends in %s", format.ErrUnknownFormat, format.ErrMagic, n, extension)
+	return fmt.Errorf("%w: %w: a ZIP archive of %d entries, of which none ends in %s",
+		format.ErrUnknownFormat, format.ErrMagic, n, extension)
 }
 
 // member adds the tensor of an entry.
@@ -76,14 +88,14 @@ func (f *parsed) member(p *parser, m *zip.Member) error {
 	if err != nil {
 		return err
 	}
-	if p.other != nil {
+	if p.head.other != nil {
 		err = f.Memory.Reserve(mostDescr)
 		if err != nil {
 			return err
 		}
 	}
-	f.Index.Version = max(f.Index.Version, versions[p.major-1])
-	return m.Wrap("file name", m.NameAt, f.add(p, name, m.Entry))
+	f.Index.Version = max(f.Index.Version, versions[p.head.major-1])
+	return m.Wrap("file name", m.NameAt, f.add(&p.head, name, m.Entry))
 }
 
 // mostNamed is the maximum number of entries that a note names.
@@ -94,5 +106,6 @@ func (f *parsed) notes(n int) []string {
 	if len(f.others) == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("ignored, not %s entries: %s", extension, foreign.Names(f.others, n-len(f.Stores)))}
+	names := foreign.Names(f.others, n-len(f.Stores))
+	return []string{fmt.Sprintf("ignored, not %s entries: %s", extension, names)}
 }

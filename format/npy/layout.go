@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	single    = "npy" // names and endings of the two formats
-	archive   = "npz"
-	extension = ".npy"
+	formatName  = "npy" // names and endings of the two formats
+	archiveName = "npz"
+	extension   = ".npy"
 
 	magic     = "\x93NUMPY"
 	prefixLen = 10 // magic, version, and a header length of 16 bits
@@ -37,10 +37,19 @@ var complex128 = tensor.Encoding{Name: "complex128", BlockElems: 1, BlockBytes: 
 
 var elems = [...]elem{
 	{"b1", tensor.Bool, nil, 1, 1},
-	{"i1", tensor.Int8, nil, 1, 1}, {"i2", tensor.Int16, nil, 2, 2}, {"i4", tensor.Int32, nil, 4, 4}, {"i8", tensor.Int64, nil, 8, 8},
-	{"u1", tensor.Uint8, nil, 1, 1}, {"u2", tensor.Uint16, nil, 2, 2}, {"u4", tensor.Uint32, nil, 4, 4}, {"u8", tensor.Uint64, nil, 8, 8},
-	{"f2", tensor.Float16, nil, 2, 2}, {"f4", tensor.Float32, nil, 4, 4}, {"f8", tensor.Float64, nil, 8, 8},
-	{"c8", tensor.Complex64, nil, 8, 4}, {"c16", tensor.Invalid, &complex128, 16, 8},
+	{"i1", tensor.Int8, nil, 1, 1},
+	{"i2", tensor.Int16, nil, 2, 2},
+	{"i4", tensor.Int32, nil, 4, 4},
+	{"i8", tensor.Int64, nil, 8, 8},
+	{"u1", tensor.Uint8, nil, 1, 1},
+	{"u2", tensor.Uint16, nil, 2, 2},
+	{"u4", tensor.Uint32, nil, 4, 4},
+	{"u8", tensor.Uint64, nil, 8, 8},
+	{"f2", tensor.Float16, nil, 2, 2},
+	{"f4", tensor.Float32, nil, 4, 4},
+	{"f8", tensor.Float64, nil, 8, 8},
+	{"c8", tensor.Complex64, nil, 8, 4},
+	{"c16", tensor.Invalid, &complex128, 16, 8},
 }
 
 // name returns NumPy's long name of the type.
@@ -70,17 +79,25 @@ func elemOf(descr []byte) (e *elem, big bool) {
 
 // elemFor returns the type of a tensor to write, or nil if a file cannot hold it.
 func elemFor(t *tensor.Info) *elem {
-	if e := t.Encoding; e != nil && e.Format == archive && e.Name != "" {
+	if t.Encoding != nil && t.Encoding.Format == archiveName && t.Encoding.Name != "" {
 		return &listed
 	}
 	for i := range elems {
 		e := &elems[i]
-		same := t.Encoding == nil && e.enc == nil || t.Encoding != nil && e.enc != nil && t.Encoding.BlockElems == 1 && t.Encoding.BlockBytes == e.size
-		if same && t.TypeName() == e.name() {
+		if t.TypeName() == e.name() && e.sameBlocks(t.Encoding) {
 			return e
 		}
 	}
 	return nil
+}
+
+// sameBlocks reports whether the blocks of an encoding are elements of the type's size; nil is the
+// encoding of a type with a DType.
+func (e *elem) sameBlocks(enc *tensor.Encoding) bool {
+	if enc == nil || e.enc == nil {
+		return enc == e.enc
+	}
+	return enc.BlockElems == 1 && enc.BlockBytes == e.size
 }
 
 // listed stands for all types whose elements only NumPy reads: strings, objects, dates,
@@ -100,18 +117,23 @@ func (f *parsed) encoding(h *head) *tensor.Encoding {
 	}
 	name := h.other[:min(len(h.other), mostDescr)]
 	// NumPy has other names only in other versions of the header.
-	written := len(h.other) <= mostDescr && !slices.ContainsFunc(h.other, func(c byte) bool { return c < ' ' || c > '~' })
+	written := len(h.other) <= mostDescr && isPrintable(h.other)
 	suffix := ""
 	if h.fortran {
 		suffix = inFortran
 	}
-	if e := f.last; e == nil || e.Name != string(name)+suffix {
+	if f.last == nil || f.last.Name != string(name)+suffix {
 		f.last = &tensor.Encoding{Name: strings.ToValidUTF8(string(name), "\uFFFD") + suffix}
 		if written {
-			f.last.Format = archive
+			f.last.Format = archiveName
 		}
 	}
 	return f.last
+}
+
+// isPrintable reports whether a text has only printable ASCII.
+func isPrintable(text []byte) bool {
+	return !slices.ContainsFunc(text, func(c byte) bool { return c < ' ' || c > '~' })
 }
 
 // descrOf returns the descr of a tensor in its header.
@@ -137,7 +159,10 @@ func isReadBack(t *tensor.Info) bool {
 	b := encodeHeader(t)
 	p := &parser{entry: &zip.Member{}, first: func(int64) ([]byte, error) { return b, nil }}
 	err := p.read(int64(len(b)) + t.Size)
-	return err == nil && p.other != nil && new(parsed).encoding(&p.head).Name == t.Encoding.Name
+	if err != nil || p.head.other == nil {
+		return false
+	}
+	return new(parsed).encoding(&p.head).Name == t.Encoding.Name
 }
 
 // encodeHeader returns the header of a tensor as np.save of NumPy 1.24 writes it,

@@ -73,17 +73,17 @@ func TestListedRefused(t *testing.T) {
 		write    string
 		good     bool
 	}{
-		"an archive's":       {tensor.Encoding{Name: "<U2", Format: archive}, archive, true},
-		"in a lone file":     {tensor.Encoding{Name: "<U2", Format: archive}, single, false},
-		"of another format":  {tensor.Encoding{Name: "<U2"}, archive, false},
-		"STRING":             {tensor.Encoding{Name: "STRING", Format: "onnx"}, archive, false},
-		"a quote":            {tensor.Encoding{Name: "<U2', 'x': 'y", Format: archive}, archive, false},
-		"a type that is one": {tensor.Encoding{Name: "<f4", Format: archive}, archive, false},
-		"half a list":        {tensor.Encoding{Name: "[('a', '<f4')", Format: archive}, archive, false},
-		"a list and more":    {tensor.Encoding{Name: "[('a', '<f4')], 'x': [1]", Format: archive}, archive, false},
-		"a call":             {tensor.Encoding{Name: "[print(1)]", Format: archive}, archive, false},
-		"nothing":            {tensor.Encoding{Name: inFortran, Format: archive}, archive, false},
-		"too long":           {tensor.Encoding{Name: "<" + strings.Repeat("U", mostDescr), Format: archive}, archive, false},
+		"an archive's":       {tensor.Encoding{Name: "<U2", Format: archiveName}, archiveName, true},
+		"in a lone file":     {tensor.Encoding{Name: "<U2", Format: archiveName}, formatName, false},
+		"of another format":  {tensor.Encoding{Name: "<U2"}, archiveName, false},
+		"STRING":             {tensor.Encoding{Name: "STRING", Format: "onnx"}, archiveName, false},
+		"a quote":            {tensor.Encoding{Name: "<U2', 'x': 'y", Format: archiveName}, archiveName, false},
+		"a type that is one": {tensor.Encoding{Name: "<f4", Format: archiveName}, archiveName, false},
+		"half a list":        {tensor.Encoding{Name: "[('a', '<f4')", Format: archiveName}, archiveName, false},
+		"a list and more":    {tensor.Encoding{Name: "[('a', '<f4')], 'x': [1]", Format: archiveName}, archiveName, false},
+		"a call":             {tensor.Encoding{Name: "[print(1)]", Format: archiveName}, archiveName, false},
+		"nothing":            {tensor.Encoding{Name: inFortran, Format: archiveName}, archiveName, false},
+		"too long":           {tensor.Encoding{Name: "<" + strings.Repeat("U", mostDescr), Format: archiveName}, archiveName, false},
 	} {
 		p := &schema.Schema{Tensors: []tensor.Info{{Name: "t", Shape: tensor.Shape{1}, Size: 8, Encoding: &test.encoding}}}
 		w, err := format.NewWriter(&bytes.Buffer{}, p, &format.WriteOptions{Format: expect.Must(format.ByName(test.write)), Spool: format.SpoolMemory})

@@ -11,8 +11,8 @@ import (
 // The methods here parse the text of a header: a Python dict with strings, True and False,
 // and a tuple of integers. Nothing is evaluated.
 
-// fail records the first failure.
-func (p *parser) fail(field string, sentinel error, text string, args ...any) {
+// bad records the first error.
+func (p *parser) bad(field string, sentinel error, text string, args ...any) {
 	if p.err == nil {
 		p.err = p.errorf(field, p.from+int64(p.at), sentinel, text, args...)
 	}
@@ -21,7 +21,8 @@ func (p *parser) fail(field string, sentinel error, text string, args ...any) {
 // peek skips blanks and returns the next byte, 0 at the end.
 func (p *parser) peek() byte {
 	for ; p.at < len(p.text); p.at++ {
-		if c := p.text[p.at]; c != ' ' && c != '\n' && c != '\t' && c != '\r' && c != '\f' {
+		c := p.text[p.at]
+		if c != ' ' && c != '\n' && c != '\t' && c != '\r' && c != '\f' {
 			return c
 		}
 	}
@@ -40,7 +41,7 @@ func (p *parser) take(c byte) bool {
 // want consumes c, and fails if it does not come next.
 func (p *parser) want(field string, c byte) {
 	if !p.take(c) {
-		p.fail(field, format.ErrCorrupt, "%q is missing in the literal %q", c, p.rest())
+		p.bad(field, format.ErrCorrupt, "%q is missing in the literal %q", c, p.rest())
 	}
 }
 
@@ -49,7 +50,8 @@ func (p *parser) rest() []byte { return p.text[p.at:min(len(p.text), p.at+20)] }
 
 // str reads a string without escapes.
 func (p *parser) str(field string) []byte {
-	if quote := p.peek(); quote == '\'' || quote == '"' {
+	quote := p.peek()
+	if quote == '\'' || quote == '"' {
 		n := bytes.IndexAny(p.text[p.at+1:], "\\\n"+string(quote))
 		if n >= 0 && p.text[p.at+1+n] == quote {
 			s := p.text[p.at+1:][:n]
@@ -57,7 +59,7 @@ func (p *parser) str(field string) []byte {
 			return s
 		}
 	}
-	p.fail(field, format.ErrCorrupt, "not a string, or one without end or with escapes: %q", p.rest())
+	p.bad(field, format.ErrCorrupt, "not a string, or one without end or with escapes: %q", p.rest())
 	return nil
 }
 
@@ -70,7 +72,7 @@ func (p *parser) boolean(field string) bool {
 			return word == "True"
 		}
 	}
-	p.fail(field, format.ErrCorrupt, "neither True nor False: %q", p.rest())
+	p.bad(field, format.ErrCorrupt, "neither True nor False: %q", p.rest())
 	return false
 }
 
@@ -86,18 +88,20 @@ func (p *parser) integer(field string) int64 {
 	for ; p.at < len(p.text) && '0' <= p.text[p.at] && p.text[p.at] <= '9'; p.at++ {
 		digit := uint64(p.text[p.at] - '0')
 		if n > (math.MaxInt64-digit)/10 {
-			p.fail(field, format.ErrCorrupt, "a dim of 2^63 or more: %q", p.text[from:min(len(p.text), from+30)])
+			p.bad(field, format.ErrCorrupt, "a dim of 2^63 or more: %q",
+				p.text[from:min(len(p.text), from+30)])
 			return 0
 		}
 		n = 10*n + digit
 	}
 	switch {
 	case p.at == from || c == '0' && n > 0:
-		p.fail(field, format.ErrCorrupt, "not a decimal integer: %q", p.text[from:min(len(p.text), from+20)])
+		p.bad(field, format.ErrCorrupt, "not a decimal integer: %q",
+			p.text[from:min(len(p.text), from+20)])
 	case negative && n > 0:
-		p.fail(field, format.ErrCorrupt, "the dim -%d is negative", n)
+		p.bad(field, format.ErrCorrupt, "the dim -%d is negative", n)
 	}
-	if p.major < 3 && p.at < len(p.text) && p.text[p.at] == 'L' { // of Python 2
+	if p.head.major < 3 && p.at < len(p.text) && p.text[p.at] == 'L' { // of Python 2
 		p.at++
 	}
 	return int64(n)
@@ -110,13 +114,14 @@ func (p *parser) tuple(field string, dims *[maxRank]int64) (n int) {
 	for p.err == nil && !p.take(')') {
 		d := p.integer(field)
 		if n == maxRank {
-			p.fail(field, format.ErrLimit, "more than %d dims", maxRank)
+			p.bad(field, format.ErrLimit, "more than %d dims", maxRank)
 			return 0
 		}
 		dims[n] = d
 		n++
 		if !p.take(',') && (n == 1 || p.peek() != ')') {
-			p.fail(field, format.ErrCorrupt, "not a tuple of integers: a comma is missing: %q", p.rest())
+			p.bad(field, format.ErrCorrupt, "not a tuple of integers: a comma is missing: %q",
+				p.rest())
 		}
 	}
 	return n
@@ -131,24 +136,13 @@ func (p *parser) dict() {
 	seen := 0
 	p.want("header", '{')
 	for p.err == nil && !p.take('}') {
-		at := p.at
-		text := p.str("header")
-		k := slices.Index(keys[:], string(text))
-		switch {
-		case p.err != nil:
-		case k < 0:
-			p.at = at
-			p.fail("header", format.ErrCorrupt, "the key %q is none of descr, fortran_order and shape", text)
-		case seen&(1<<k) != 0:
-			p.fail("header", format.ErrCorrupt, "the key %q occurs twice", text)
-		default:
-			p.want(keys[k], ':')
-		}
+		k := p.key(seen)
 		if p.err != nil {
 			return
 		}
 		seen |= 1 << k
-		switch p.peek(); k {
+		p.peek() // skip blanks
+		switch k {
 		case 0:
 			p.descr()
 		case 1:
@@ -157,15 +151,36 @@ func (p *parser) dict() {
 			h.rank = p.tuple(keys[k], &h.dims)
 		}
 		if !p.take(',') && p.peek() != '}' {
-			p.fail(keys[k], format.ErrCorrupt, "a comma or the end of the dict is missing in %q", p.rest())
+			p.bad(keys[k], format.ErrCorrupt, "a comma or the end of the dict is missing in %q", p.rest())
 		}
 	}
-	switch p.peek(); {
+	p.peek() // skip blanks
+	switch {
 	case p.at < len(p.text):
-		p.fail("header", format.ErrCorrupt, "%q follows the dict", p.rest())
+		p.bad("header", format.ErrCorrupt, "%q follows the dict", p.rest())
 	case seen != 1<<len(keys)-1:
-		p.fail("header", format.ErrCorrupt, "descr, fortran_order or shape is missing")
+		p.bad("header", format.ErrCorrupt, "descr, fortran_order or shape is missing")
 	}
+}
+
+// key reads a key with its colon and returns its index in keys. seen has a bit for each key before.
+func (p *parser) key(seen int) int {
+	at := p.at
+	text := p.str("header")
+	if p.err != nil {
+		return -1
+	}
+	k := slices.Index(keys[:], string(text))
+	switch {
+	case k < 0:
+		p.at = at
+		p.bad("header", format.ErrCorrupt, "the key %q is none of descr, fortran_order and shape", text)
+	case seen&(1<<k) != 0:
+		p.bad("header", format.ErrCorrupt, "the key %q occurs twice", text)
+	default:
+		p.want(keys[k], ':')
+	}
+	return k
 }
 
 // descr reads the element type.
@@ -173,11 +188,13 @@ func (p *parser) descr() {
 	h := &p.head
 	at := p.at
 	lists := p.entry != nil
-	if c := p.peek(); c == '[' || c == '(' {
-		if h.other = p.nested(); !lists {
+	c := p.peek()
+	if c == '[' || c == '(' {
+		h.other = p.nested()
+		if !lists {
 			p.at = at
 			p.err = nil
-			p.fail("descr", format.ErrUnsupported, "a structured type")
+			p.bad("descr", format.ErrUnsupported, "a structured type")
 		}
 		return
 	}
@@ -189,7 +206,8 @@ func (p *parser) descr() {
 		h.other = s
 	default:
 		p.at = at
-		p.fail("descr", format.ErrUnsupported, "the type %q is none of bool, integers of up to 64 bits, floats and complex numbers", s)
+		p.bad("descr", format.ErrUnsupported,
+			"the type %q is none of bool, integers of up to 64 bits, floats and complex numbers", s)
 	}
 }
 
@@ -203,8 +221,11 @@ func isType(s []byte) bool {
 
 // nested consumes nested lists and tuples of strings and numbers, and returns their text.
 func (p *parser) nested() []byte {
-	for from, depth := p.at, 0; p.err == nil; {
-		switch c := p.peek(); {
+	from := p.at
+	depth := 0
+	for p.err == nil {
+		c := p.peek()
+		switch {
 		case c == '\'' || c == '"':
 			p.str("descr")
 			continue
@@ -213,10 +234,11 @@ func (p *parser) nested() []byte {
 		case c == ']' || c == ')':
 			depth--
 		case c != ',' && c != '-' && (c < '0' || c > '9'):
-			p.fail("descr", format.ErrCorrupt, "not a list of fields: %q", p.rest())
+			p.bad("descr", format.ErrCorrupt, "not a list of fields: %q", p.rest())
 			return nil
 		}
-		if p.at++; depth == 0 {
+		p.at++
+		if depth == 0 {
 			return p.text[from:p.at]
 		}
 	}

@@ -89,6 +89,8 @@ var malformed = []struct {
 		{"bytes", descr("'|S5'"), "descr", 20},
 		{"date", descr("'<M8[ns]'"), "descr", 20},
 		{"empty descr", descr("''"), "descr", 20},
+		{"raw elements of a negative size", descr("'|V-4'"), "descr", 20},
+		{"raw elements of an unknown size", descr("'|V4x'"), "descr", 20},
 	}},
 }
 

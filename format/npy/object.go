@@ -46,7 +46,7 @@ func (o *objects) Data(at, n int64, text *zip.Text) zip.Place {
 // Tensor implements pickle.Finder.
 func (o *objects) Tensor(t *driver.Tensor, p zip.Place) (taken bool, err error) {
 	o.entry.Locate(t, &p)
-	if err := o.f.Index.Add(t); err != nil {
+	if o.f.Index.Add(t) != nil {
 		return o.f.Index.Err() == nil, o.f.Index.Err()
 	}
 	o.f.Places = append(o.f.Places, p)
@@ -54,15 +54,17 @@ func (o *objects) Tensor(t *driver.Tensor, p zip.Place) (taken bool, err error) 
 }
 
 // parseObjects parses the pickle behind a header of length bytes.
-func (f *parsed) parseObjects(src driver.Source, h *driver.Head, length int64, o *driver.ParseOptions) (*driver.Parsed, error) {
-	c := wire.HeadRecord("", h, src.Size())
-	c.Skip("header", uint64(length))
-	m := pickle.New(c, 0, -1, o.Memory)
+func (f *parsed) parseObjects(src driver.Source, first *driver.Head, length int64,
+	o *driver.ParseOptions) (*driver.Parsed, error) {
+	r := wire.HeadRecord("", first, src.Size())
+	r.Skip("header", uint64(length))
+	m := pickle.New(r, 0, -1, o.Memory)
 	defer m.Release()
-	to := &objects{f: f, entry: zip.Entry{File: &zip.File{Src: src, Plain: true}, Stored: src.Size(), Size: src.Size()}}
+	file := &zip.File{Src: src, Plain: true}
+	to := &objects{f: f, entry: zip.Entry{File: file, Stored: src.Size(), Size: src.Size()}}
 	walk := pickle.NewWalk(to, o.Memory, tensorRoot(src.Path()))
 	err := findObjects(m, walk, length)
-	closed := h.Close(m.Offset())
+	closed := first.Close(m.Offset())
 	if err != nil {
 		return nil, err
 	}
@@ -73,20 +75,29 @@ func (f *parsed) parseObjects(src driver.Source, h *driver.Head, length int64, o
 	if src.Path() == "" {
 		name = "IN" + extension
 	}
-	note := fmt.Sprintf("an array of Python objects: numpy.savez(\"OUT.npz\", **numpy.load(%q, allow_pickle=True).item()) stores the arrays of a dict without a pickle", name)
-	return &driver.Parsed{Load: f.Load, Metadata: walk.Metadata, Notes: append([]string{note}, walk.Notes...)}, nil
+	note := fmt.Sprintf("an array of Python objects: "+
+		"numpy.savez(\"OUT.npz\", **numpy.load(%q, allow_pickle=True).item()) "+
+		"stores the arrays of a dict without a pickle", name)
+	return &driver.Parsed{
+		Load:     f.Load,
+		Metadata: walk.Metadata,
+		Notes:    append([]string{note}, walk.Notes...),
+	}, nil
 }
 
 // findObjects runs the pickle behind a header of length bytes and finds what is in it.
 func findObjects(m *pickle.Machine, walk *pickle.Walk, length int64) error {
 	root := m.Run()
-	if err := m.Err(); err != nil {
+	err := m.Err()
+	if err != nil {
 		return err
 	}
-	if n := m.Left(); n > 0 {
+	n := m.Left()
+	if n > 0 {
 		return wire.Errorf("", "pickle", m.Offset(), format.ErrCorrupt, "%d bytes follow the pickle", n)
 	}
-	if err := walk.Find(m, root, m.Offset()-length, ""); err != nil {
+	err = walk.Find(m, root, m.Offset()-length, "")
+	if err != nil {
 		return err
 	}
 	walk.Finish()

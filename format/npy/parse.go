@@ -26,9 +26,11 @@ type head struct {
 	size    int64 // of the data
 }
 
-// reader reads the headers of arrays.
+func (h *head) shape() tensor.Shape { return h.dims[:h.rank] }
+
+// parser reads the headers of arrays.
 type parser struct {
-	head
+	head  head        // of the current array
 	entry *zip.Member // in an archive, nil for a lone file
 	// first returns at least the first n bytes of the array, which are valid until the next call.
 	first func(n int64) ([]byte, error)
@@ -64,76 +66,111 @@ func (p *parser) read(size int64) error {
 	if err != nil {
 		return p.wrap("header", 0, err)
 	}
-	if n := min(len(b), len(magic)); string(b[:n]) != magic[:n] {
-		return p.errorf("magic", 0, format.ErrMagic, "the array begins with % x, not %q", b[:min(len(b), prefixLen)], magic)
+	err = p.readPrefix(b, size)
+	if err != nil {
+		return err
 	}
-	if size < prefixLen {
-		return p.errorf("header", size, format.ErrTruncated, "the array has %d bytes, its header begins with %d", size, prefixLen)
-	}
-	text := int64(prefixLen)
-	length := int64(binary.LittleEndian.Uint16(b[8:]))
-	switch p.major = b[6]; {
-	case p.major < 1 || p.major > 3 || b[7] != 0:
-		return p.errorf("version", 6, format.ErrVersion, "%d.%d, known are 1.0, 2.0 and 3.0", p.major, b[7])
-	case p.major > 1 && size < wideLen:
-		return p.errorf("header length", 8, format.ErrTruncated, "the array ends after %d bytes", size)
-	case p.major > 1:
-		text = wideLen
-		length = int64(binary.LittleEndian.Uint32(b[8:]))
-	}
-	switch length += text; {
-	case length > size:
-		return p.errorf("header length", 8, format.ErrTruncated, "the header ends at %d, the array has %d bytes", length, size)
-	case length > maxHeader:
-		return p.errorf("header length", 8, format.ErrLimit, "the header has %d bytes, at most %d are allowed", length, int64(maxHeader))
-	case length > int64(len(b)):
-		if b, err = p.first(length); err != nil {
-			return p.wrap("header", text, err)
+	h := &p.head
+	if h.length > int64(len(b)) {
+		b, err = p.first(h.length)
+		if err != nil {
+			return p.wrap("header", p.from, err)
 		}
 	}
-	p.length = length
-	p.text = b[text:length]
-	p.from = text
+	p.text = b[p.from:h.length]
 	p.at = 0
 	p.err = nil
-	if p.dict(); p.err != nil {
+	p.dict()
+	if p.err != nil {
 		return p.err
 	}
-	return p.measure(text, size)
+	return p.measure(size)
+}
+
+// readPrefix reads what precedes the text: magic, version and the length of the text.
+func (p *parser) readPrefix(b []byte, size int64) error {
+	h := &p.head
+	n := min(len(b), len(magic))
+	if string(b[:n]) != magic[:n] {
+		return p.errorf("magic", 0, format.ErrMagic, "the array begins with % x, not %q",
+			b[:min(len(b), prefixLen)], magic)
+	}
+	if size < prefixLen {
+		return p.errorf("header", size, format.ErrTruncated,
+			"the array has %d bytes, its header begins with %d", size, prefixLen)
+	}
+	h.major = b[6]
+	if h.major < 1 || h.major > 3 || b[7] != 0 {
+		return p.errorf("version", 6, format.ErrVersion, "%d.%d, known are 1.0, 2.0 and 3.0", h.major,
+			b[7])
+	}
+	p.from = prefixLen
+	length := int64(binary.LittleEndian.Uint16(b[8:]))
+	if h.major > 1 {
+		if size < wideLen {
+			return p.errorf("header length", 8, format.ErrTruncated, "the array ends after %d bytes", size)
+		}
+		p.from = wideLen
+		length = int64(binary.LittleEndian.Uint32(b[8:]))
+	}
+	h.length = p.from + length
+	switch {
+	case h.length > size:
+		return p.errorf("header length", 8, format.ErrTruncated,
+			"the header ends at %d, the array has %d bytes", h.length, size)
+	case h.length > maxHeader:
+		return p.errorf("header length", 8, format.ErrLimit,
+			"the header has %d bytes, at most %d are allowed", h.length, int64(maxHeader))
+	}
+	return nil
 }
 
 // measure computes the size of the data and compares it with the available bytes.
-func (p *parser) measure(text, size int64) (err error) {
-	shape := tensor.Shape(p.dims[:p.rank])
-	left := size - p.length
-	switch {
-	case p.other != nil:
-		p.elem = &listed
-		p.size = left
-		_, err = shape.Elems()
-		if raw, ok := rawSize(p.other); ok && p.entry == nil {
-			p.size, err = rawBytes(shape, raw)
-		}
-	default:
-		p.size, err = (&tensor.Info{DType: p.elem.dtype, Shape: shape, Encoding: p.elem.enc}).ByteSize()
+func (p *parser) measure(size int64) error {
+	h := &p.head
+	left := size - h.length
+	err := p.computeSize(left)
+	if err != nil {
+		return p.wrap("shape", p.from, fmt.Errorf("%w: %w", format.ErrCorrupt, err))
 	}
+	shape := h.shape()
 	long := 0 // dims that an order can show in
 	for _, d := range shape {
 		if d > 1 {
 			long++
 		}
 	}
-	p.fortran = p.fortran && long > 1 && p.size > 0
-	p.swap = p.swap && p.size > 0
+	h.fortran = h.fortran && long > 1 && h.size > 0
+	h.swap = h.swap && h.size > 0
 	switch {
-	case err != nil:
-		return p.wrap("shape", text, fmt.Errorf("%w: %w", format.ErrCorrupt, err))
-	case left < p.size && p.entry == nil:
-		return p.errorf("data", size, format.ErrTruncated, "%d bytes are stored, shape %v takes %d", left, shape, p.size)
-	case left != p.size:
-		return p.errorf("data", p.length, format.ErrCorrupt, "%d bytes are stored, shape %v takes %d", left, shape, p.size)
+	case left < h.size && p.entry == nil:
+		return p.errorf("data", size, format.ErrTruncated, "%d bytes are stored, shape %v takes %d", left,
+			shape, h.size)
+	case left != h.size:
+		return p.errorf("data", h.length, format.ErrCorrupt, "%d bytes are stored, shape %v takes %d",
+			left, shape, h.size)
 	}
 	return nil
+}
+
+// computeSize sets the size of the data. Elements that are listed take the bytes that are left,
+// unless their size is known.
+func (p *parser) computeSize(left int64) (err error) {
+	h := &p.head
+	if h.other == nil {
+		info := tensor.Info{DType: h.elem.dtype, Shape: h.shape(), Encoding: h.elem.enc}
+		h.size, err = info.ByteSize()
+		return err
+	}
+	h.elem = &listed
+	h.size = left
+	raw, ok := rawSize(h.other)
+	if ok && p.entry == nil {
+		h.size, err = rawBytes(h.shape(), raw)
+		return err
+	}
+	_, err = h.shape().Elems()
+	return err
 }
 
 // parsed is an open file of either format.
@@ -144,30 +181,45 @@ type parsed struct {
 }
 
 func newParsed(x *driver.Index, o *driver.ParseOptions, n int) *parsed {
-	return &parsed{
-		Tensors: zip.Tensors{Index: x, Memory: o.Memory, Stores: make([]zip.Entry, 0, n), Places: make([]zip.Place, 0, n)},
-	}
+	return &parsed{Tensors: zip.Tensors{
+		Index:  x,
+		Memory: o.Memory,
+		Stores: make([]zip.Entry, 0, n),
+		Places: make([]zip.Place, 0, n),
+	}}
 }
 
-// add adds the tensor of the array in e whose header r has read.
-func (f *parsed) add(p *parser, name []byte, e zip.Entry) error {
-	dims := f.Index.Dims(p.rank)
-	copy(dims, p.dims[:p.rank])
-	t := driver.Tensor{Name: name, DType: p.elem.dtype, Encoding: f.encoding(&p.head), Shape: dims, Size: p.size}
-	q := zip.Place{Store: len(f.Stores), From: p.length, Extent: p.size, Elem: int(p.elem.size)}
-	if p.swap {
-		q.Swap = p.elem.word
+// add adds the tensor of the array in e, which has the header h.
+func (f *parsed) add(h *head, name []byte, e zip.Entry) error {
+	dims := f.Index.Dims(h.rank)
+	copy(dims, h.shape())
+	t := driver.Tensor{
+		Name:     name,
+		DType:    h.elem.dtype,
+		Encoding: f.encoding(h),
+		Shape:    dims,
+		Size:     h.size,
 	}
-	if p.fortran && p.other == nil { // the name of a listed type has the order
-		q.Stride = make([]int64, p.rank)
-		for k, n := 0, int64(1); k < p.rank; k++ {
-			q.Stride[k] = n
-			n *= dims[k]
+	place := zip.Place{
+		Store:  len(f.Stores),
+		From:   h.length,
+		Extent: h.size,
+		Elem:   int(h.elem.size),
+	}
+	if h.swap {
+		place.Swap = h.elem.word
+	}
+	if h.fortran && h.other == nil { // the name of a listed type has the order
+		place.Stride = make([]int64, h.rank)
+		step := int64(1)
+		for k := range place.Stride {
+			place.Stride[k] = step
+			step *= dims[k]
 		}
 	}
-	e.Locate(&t, &q)
+	e.Locate(&t, &place)
 	f.Stores = append(f.Stores, e)
-	f.Places = append(f.Places, q)
+	f.Places = append(f.Places, place)
 	return f.Index.Add(&t)
 }
 
@@ -175,41 +227,50 @@ func (f *parsed) add(p *parser, name []byte, e zip.Entry) error {
 var versions = [...]string{"1.0", "2.0", "3.0"}
 
 // Parse implements driver.Driver.
-func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.ParseOptions) (*driver.Parsed, error) {
+func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.ParseOptions) (*driver.Parsed,
+	error) {
 	name, err := nameOf(src.Path())
 	if err != nil {
 		return nil, err
 	}
-	h := driver.ReadHead(src, o)
-	p := &parser{first: h.Need}
+	first := driver.ReadHead(src, o)
+	p := &parser{first: first.Need}
+	h := &p.head
 	err = p.read(src.Size())
 	if err != nil {
-		h.Close(p.length)
+		first.Close(h.length)
 		return nil, err
 	}
 	f := newParsed(x, o, 1)
-	x.Version = versions[p.major-1]
-	if string(p.other) == objectType {
-		return f.parseObjects(src, h, p.length, o)
+	x.Version = versions[h.major-1]
+	if string(h.other) == objectType {
+		return f.parseObjects(src, first, h.length, o)
 	}
-	if err := h.Close(p.length); err != nil {
+	err = first.Close(h.length)
+	if err != nil {
 		return nil, err
 	}
-	x.Grow(1, len(name), p.rank)
+	x.Grow(1, len(name), h.rank)
 	e := zip.Entry{File: &zip.File{Src: src, Plain: true}, Stored: src.Size(), Size: src.Size()}
-	return &driver.Parsed{Load: f.Load, HeaderSize: p.length, DataOffset: p.length}, f.add(p, []byte(name), e)
+	err = f.add(h, []byte(name), e)
+	if err != nil {
+		return nil, err
+	}
+	return &driver.Parsed{Load: f.Load, HeaderSize: h.length, DataOffset: h.length}, nil
 }
 
 // nameOf returns the tensor name for the path of a file.
 func nameOf(path string) (string, error) {
 	s := filepath.Base(path)
-	if n := len(s) - len(extension); n >= 0 && strings.EqualFold(s[n:], extension) {
+	n := len(s) - len(extension)
+	if n >= 0 && strings.EqualFold(s[n:], extension) {
 		s = s[:n]
 	}
 	if path == "" || s == "" {
 		return "array", nil
 	}
-	if err := tensor.CheckName(s); err != nil {
+	err := tensor.CheckName(s)
+	if err != nil {
 		return "", wire.Error("", "file name", -1, err)
 	}
 	return s, nil

@@ -41,7 +41,7 @@ func init() {
 
 // Describe implements driver.Driver.
 func (fileFormat) Describe() driver.Description {
-	return driver.Description{Name: single, Extensions: fileExtensions}
+	return driver.Description{Name: formatName, Extensions: fileExtensions}
 }
 
 // Detect implements driver.Driver.
@@ -49,7 +49,7 @@ func (fileFormat) Detect(head []byte, _ int64) bool { return bytes.HasPrefix(hea
 
 // Describe implements driver.Driver.
 func (archiveFormat) Describe() driver.Description {
-	return driver.Description{Name: archive, Extensions: archiveExtensions}
+	return driver.Description{Name: archiveName, Extensions: archiveExtensions}
 }
 
 // Detect implements driver.Driver. Any entry may come first, but not one without a

@@ -12,7 +12,7 @@ import (
 // error is ErrUnsupported for elements that the format cannot store.
 func TypeName(t tensor.Info) (string, error) {
 	if elemFor(&t) == nil {
-		return "", fmt.Errorf("%w: %s has no %s elements", tensor.ErrUnsupported, single, t.TypeName())
+		return "", fmt.Errorf("%w: npy has no %s elements", tensor.ErrUnsupported, t.TypeName())
 	}
 	descr, _ := descrOf(&t)
 	return strings.Trim(descr, "'"), nil
@@ -23,13 +23,12 @@ func TypeName(t tensor.Info) (string, error) {
 // types, and for a big-endian descr: the bytes of tensors are little-endian, and readers of files
 // swap them.
 func ParseType(name string) (tensor.DType, *tensor.Encoding, error) {
-	if name == "" {
-		return tensor.Invalid, nil, fmt.Errorf("%w: empty descr", tensor.ErrUnsupported)
-	}
+
 	e, big := elemOf([]byte(name))
 	switch {
 	case e == nil:
-		return tensor.Invalid, nil, fmt.Errorf("%w: no numbers have the descr %q", tensor.ErrUnsupported, name)
+		return tensor.Invalid, nil, fmt.Errorf("%w: no numbers have the descr %q", tensor.ErrUnsupported,
+			name)
 	case big:
 		return tensor.Invalid, nil, fmt.Errorf("%w: %q is big-endian", tensor.ErrUnsupported, name)
 	}

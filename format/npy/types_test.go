@@ -28,8 +28,8 @@ func TestTypeNames(t *testing.T) {
 	}{
 		{"floats", tensor.Info{DType: tensor.Float32}, "<f4"},
 		{"bytes", tensor.Info{DType: tensor.Bool}, "|b1"},
-		{"strings", tensor.Info{Encoding: &tensor.Encoding{Name: "<U3", Format: archive}}, "<U3"},
-		{"records in the order of Fortran", tensor.Info{Encoding: &tensor.Encoding{Name: "[('a', '<i4')], fortran_order", Format: archive}}, "[('a', '<i4')]"},
+		{"strings", tensor.Info{Encoding: &tensor.Encoding{Name: "<U3", Format: archiveName}}, "<U3"},
+		{"records in the order of Fortran", tensor.Info{Encoding: &tensor.Encoding{Name: "[('a', '<i4')], fortran_order", Format: archiveName}}, "[('a', '<i4')]"},
 		{"a dtype that NumPy lacks", tensor.Info{DType: tensor.BFloat16}, ""},
 		{"blocks", tensor.Info{Encoding: &tensor.Encoding{Name: "Q4_K", BlockElems: 256, BlockBytes: 144}}, ""},
 		{"no type", tensor.Info{}, ""},

@@ -15,12 +15,18 @@ import (
 // Losses implements driver.Writer. A file is the name of its tensor; where a stream
 // ends up is not known.
 func (fileFormat) Losses(p *schema.Schema, o *driver.LayoutOptions, l *schema.LossList) error {
-	losses(p, l, single)
-	if n := len(p.Tensors); n != 1 {
-		l.Fixed(schema.LossTensors, "", fmt.Errorf("%w: a .npy file holds one tensor, not %d", format.ErrUnsupported, n))
+	losses(p, l, formatName)
+	n := len(p.Tensors)
+	if n != 1 {
+		l.Fixed(schema.LossTensors, "", fmt.Errorf("%w: a .npy file holds one tensor, not %d",
+			format.ErrUnsupported, n))
 		return nil
 	}
-	if name, err := nameOf(o.Path); o.Path != "" && (err != nil || name != p.Tensors[0].Name) {
+	if o.Path == "" {
+		return nil
+	}
+	name, err := nameOf(o.Path)
+	if err != nil || name != p.Tensors[0].Name {
 		l.Renamed(p, 0, fmt.Sprintf("the tensor of a .npy file has the file's name, %q", name))
 	}
 	return nil
@@ -28,7 +34,7 @@ func (fileFormat) Losses(p *schema.Schema, o *driver.LayoutOptions, l *schema.Lo
 
 // Losses implements driver.Writer.
 func (archiveFormat) Losses(p *schema.Schema, _ *driver.LayoutOptions, l *schema.LossList) error {
-	losses(p, l, archive)
+	losses(p, l, archiveName)
 	return nil
 }
 
@@ -37,11 +43,14 @@ func losses(p *schema.Schema, l *schema.LossList, kind string) {
 	l.TensorsOnly(p, "NumPy")
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
-		if e := elemFor(t); e == nil || e == &listed && (kind != archive || !isReadBack(t)) {
-			l.Fixed(schema.LossDType, t.Name, fmt.Errorf("%w: NumPy has no %s", format.ErrUnsupported, t.TypeName()))
+		e := elemFor(t)
+		if e == nil || e == &listed && (kind != archiveName || !isReadBack(t)) {
+			l.Fixed(schema.LossDType, t.Name, fmt.Errorf("%w: NumPy has no %s", format.ErrUnsupported,
+				t.TypeName()))
 		}
 		if len(t.Shape) > maxRank {
-			l.Fixed(schema.LossShape, t.Name, fmt.Errorf("%w: %d dims, NumPy has at most %d", format.ErrUnsupported, len(t.Shape), maxRank))
+			l.Fixed(schema.LossShape, t.Name, fmt.Errorf("%w: %d dims, NumPy has at most %d",
+				format.ErrUnsupported, len(t.Shape), maxRank))
 		}
 	}
 }
@@ -51,7 +60,11 @@ func (fileFormat) Layout(p *schema.Schema, _ *driver.LayoutOptions) (*driver.Lay
 	t := &p.Tensors[0]
 	head := encodeHeader(t)
 	at := int64(len(head))
-	return &driver.Layout{Size: at + t.Size, Offsets: []int64{at}, Parts: []driver.Part{{Bytes: head}}}, nil
+	return &driver.Layout{
+		Size:    at + t.Size,
+		Offsets: []int64{at},
+		Parts:   []driver.Part{{Bytes: head}},
+	}, nil
 }
 
 // Layout implements driver.Writer. All is known in advance except the checksums.
@@ -63,10 +76,14 @@ func (archiveFormat) Layout(p *schema.Schema, _ *driver.LayoutOptions) (*driver.
 		t := &p.Tensors[i]
 		m := &made[i]
 		head := encodeHeader(t)
-		*m = zip.Made{Name: t.Name + extension, Size: int64(len(head)) + t.Size, At: l.Size, Sum: tensor.CRC32(head)}
+		m.Name = t.Name + extension
+		m.Size = int64(len(head)) + t.Size
+		m.At = l.Size
+		m.Sum = tensor.CRC32(head)
 		if len(m.Name) > math.MaxUint16 {
-			return nil, wire.Refuse("", "tensors", "%w: the name %.40q... has %d bytes, at most %d are possible",
-				format.ErrLimit, t.Name, len(t.Name), math.MaxUint16-len(extension))
+			return nil, wire.Refuse("", "tensors",
+				"%w: the name %.40q... has %d bytes, at most %d are possible", format.ErrLimit, t.Name,
+				len(t.Name), math.MaxUint16-len(extension))
 		}
 		parts[i] = driver.Part{Offset: l.Size, Bytes: append(m.LocalHeader(alignment), head...)}
 		l.Offsets[i] = l.Size + int64(len(parts[i].Bytes))
