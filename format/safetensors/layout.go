@@ -93,9 +93,15 @@ func rankOf(t *tensor.Info) int {
 
 // isListed reports whether a tensor was read from a file and its dtype is not in the reference.
 func isListed(t *tensor.Info) bool {
+	e := t.Encoding
+	if e == nil || e.Format != formatName || e.Name == "" || named(e.Name) >= 0 {
+		return false
+	}
 	elems, err := t.Shape.Elems()
-	return t.Encoding != nil && t.Encoding.Format == formatName && t.Encoding.Name != "" && named(t.Encoding.Name) < 0 &&
-		err == nil && (elems == 0) == (t.Size == 0)
+	if err != nil {
+		return false
+	}
+	return (elems == 0) == (t.Size == 0)
 }
 
 // isIndex distinguishes the index of a sharded model, which is JSON, from a file with tensors,

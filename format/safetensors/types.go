@@ -26,7 +26,8 @@ func TypeName(t tensor.Info) (string, error) {
 func ParseType(name string) (tensor.DType, *tensor.Encoding, error) {
 	i := named(name)
 	if i < 0 {
-		return tensor.Invalid, nil, fmt.Errorf("%w: %s has no type %q", tensor.ErrUnsupported, formatName, name)
+		return tensor.Invalid, nil, fmt.Errorf("%w: %s has no type %q", tensor.ErrUnsupported,
+			formatName, name)
 	}
 	return dtypes[i].dtype, dtypes[i].enc, nil
 }

@@ -23,23 +23,12 @@ import (
 func (fileFormat) Losses(p *schema.Schema, _ *driver.LayoutOptions, l *schema.LossList) error {
 	l.AllQuantization(p, "the format has no quantization parameters")
 	l.AnyGraph(p, "the format has no graph")
-	l.UniqueMetadata(p, func(_ int, e schema.Entry) error {
-		if err := textmeta.Check(p.Metadata, e); err != nil {
-			return err
-		}
-		text, err := e.Text()
-		if err != nil {
-			return err
-		}
-		if !utf8.ValidString(e.Key + text) {
-			return fmt.Errorf("%w: invalid UTF-8", format.ErrCorrupt)
-		}
-		return nil
-	})
+	l.UniqueMetadata(p, func(_ int, e schema.Entry) error { return checkEntry(p.Metadata, e) })
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
 		if rankOf(t) < 0 && !isListed(t) {
-			l.Fixed(schema.LossDType, t.Name, fmt.Errorf("%w: the format has no %s", format.ErrUnsupported, t.TypeName()))
+			l.Fixed(schema.LossDType, t.Name, fmt.Errorf("%w: the format has no %s",
+				format.ErrUnsupported, t.TypeName()))
 		}
 		if t.Name == metadataKey {
 			l.Renamed(p, i, "the format keeps its metadata under this name")
@@ -48,41 +37,39 @@ func (fileFormat) Losses(p *schema.Schema, _ *driver.LayoutOptions, l *schema.Lo
 	return nil
 }
 
-// Layout implements driver.Writer. It orders tensors as the reference does: by descending index
-// in dtypes, then by name. Unknown dtypes come last.
+// checkEntry returns an error for an entry of the metadata that a header cannot have.
+func checkEntry(all schema.Metadata, e schema.Entry) error {
+	err := textmeta.Check(all, e)
+	if err != nil {
+		return err
+	}
+	text, err := e.Text()
+	if err != nil {
+		return err
+	}
+	if !utf8.ValidString(e.Key + text) {
+		return fmt.Errorf("%w: invalid UTF-8", format.ErrCorrupt)
+	}
+	return nil
+}
+
+// Layout implements driver.Writer.
 func (fileFormat) Layout(p *schema.Schema, _ *driver.LayoutOptions) (*driver.Layout, error) {
 	n := len(p.Tensors)
-	order := make([]int, n)
-	names := make([]string, n)
-	ranks := make([]int, n)
-	for i := range order {
-		order[i] = i
-		names[i] = nameOf(p, i)
-		ranks[i] = rankOf(&p.Tensors[i])
-	}
-	slices.SortFunc(order, func(a, b int) int {
-		return cmp.Or(ranks[b]-ranks[a], strings.Compare(names[a], names[b]))
-	})
 	l := &driver.Layout{Offsets: make([]int64, n)}
 	const around = 80 // besides the name, about the size of a header entry
-	w := jsontext.Writer{B: append(make([]byte, lengthSize, lengthSize+2*around*(1+n)), '{')}
+	w := jsontext.Writer{B: make([]byte, lengthSize, lengthSize+2*around*(1+n))}
+	w.Raw("{")
 	if len(p.Metadata) > 0 {
-		w.Text(metadataKey)
-		w.Raw(":{")
-		for i, e := range textmeta.Encode(p.Metadata) { // checked by Losses
-			text, _ := e.Value.(string)
-			w.Key(i, e.Key)
-			w.Text(text)
-		}
-		w.Raw("}")
+		writeMetadata(&w, p.Metadata)
 	}
-	for _, i := range order {
-		t := &p.Tensors[i]
+	for _, e := range ordered(p) {
+		t := &p.Tensors[e.tensor]
 		dtype := t.TypeName()
-		if ranks[i] >= 0 {
-			dtype = dtypes[ranks[i]].name
+		if e.dtype >= 0 {
+			dtype = dtypes[e.dtype].name
 		}
-		w.Key(len(w.B)-lengthSize-1, names[i])
+		w.Key(len(w.B)-lengthSize-1, e.name)
 		w.Raw(`{"dtype":`)
 		w.Text(dtype)
 		w.Raw(`,"shape":`)
@@ -90,7 +77,7 @@ func (fileFormat) Layout(p *schema.Schema, _ *driver.LayoutOptions) (*driver.Lay
 		w.Raw(`,"data_offsets":`)
 		jsontext.List(&w, []int64{l.Size, l.Size + t.Size}, w.Int)
 		w.Raw("}")
-		l.Offsets[i] = l.Size
+		l.Offsets[e.tensor] = l.Size
 		l.Size += t.Size
 	}
 	w.Raw("}")
@@ -101,7 +88,8 @@ func (fileFormat) Layout(p *schema.Schema, _ *driver.LayoutOptions) (*driver.Lay
 	b = append(b, bytes.Repeat([]byte{' '}, -len(b)&(headerAlign-1))...)
 	start := int64(len(b))
 	if start-lengthSize > maxHeader {
-		return nil, wire.Refuse(formatName, "header", "%w: a header of %d bytes, the most is %d", format.ErrLimit, start-lengthSize, maxHeader)
+		return nil, wire.Refuse(formatName, "header", "%w: a header of %d bytes, the most is %d",
+			format.ErrLimit, start-lengthSize, maxHeader)
 	}
 	binary.LittleEndian.PutUint64(b, uint64(start-lengthSize))
 	for i := range l.Offsets {
@@ -110,6 +98,38 @@ func (fileFormat) Layout(p *schema.Schema, _ *driver.LayoutOptions) (*driver.Lay
 	l.Size += start
 	l.Parts = []driver.Part{{Bytes: b}}
 	return l, nil
+}
+
+// headerEntry is a tensor of the header.
+type headerEntry struct {
+	tensor int // in the schema
+	name   string
+	dtype  int // in dtypes, or -1
+}
+
+// ordered returns the tensors in the order of the reference: by descending index in dtypes, then by
+// name. Unknown dtypes come last.
+func ordered(p *schema.Schema) []headerEntry {
+	entries := make([]headerEntry, len(p.Tensors))
+	for i := range entries {
+		entries[i] = headerEntry{i, nameOf(p, i), rankOf(&p.Tensors[i])}
+	}
+	slices.SortFunc(entries, func(a, b headerEntry) int {
+		return cmp.Or(b.dtype-a.dtype, strings.Compare(a.name, b.name))
+	})
+	return entries
+}
+
+// writeMetadata writes __metadata__, which Losses has checked.
+func writeMetadata(w *jsontext.Writer, m schema.Metadata) {
+	w.Text(metadataKey)
+	w.Raw(":{")
+	for i, e := range textmeta.Encode(m) {
+		text, _ := e.Value.(string)
+		w.Key(i, e.Key)
+		w.Text(text)
+	}
+	w.Raw("}")
 }
 
 // nameOf returns the name to write for tensor i. The reserved name gets a suffix.
@@ -127,7 +147,11 @@ func nameOf(p *schema.Schema, i int) string {
 // Places implements driver.Splitter with the names of the Hugging Face Hub.
 func (fileFormat) Places(path string) driver.Places {
 	file := strings.TrimSuffix(path, indexEnd)
-	return driver.Places{File: file, Index: file + indexEnd, Stem: strings.TrimSuffix(file, extension)}
+	return driver.Places{
+		File:  file,
+		Index: file + indexEnd,
+		Stem:  strings.TrimSuffix(file, extension),
+	}
 }
 
 // Split implements driver.Splitter. Every shard has all metadata.
@@ -153,7 +177,15 @@ func (fileFormat) Index(parts []*schema.Schema, names []string) ([]byte, error) 
 	if err != nil {
 		return nil, fmt.Errorf("%w: the name of a file or a tensor: %w", format.ErrSchema, err)
 	}
-	return fmt.Appendf(nil, "{\n  \"metadata\": {\n    \"total_size\": %d\n  },\n  \"weight_map\": {%s\n  }\n}\n", total, text), nil
+	const index = `{
+  "metadata": {
+    "total_size": %d
+  },
+  "weight_map": {%s
+  }
+}
+`
+	return fmt.Appendf(nil, index, total, text), nil
 }
 
 // Listed implements driver.Splitter.
