@@ -116,7 +116,8 @@ func PartOf(dir fs.FS, name string, memory *driver.Memory) Part {
 		return PartByName(name) // a file system that does not list directories
 	}
 	for _, index := range indexes(entries, name) {
-		if p := listed(dir, index, name, memory); p.Count > 0 {
+		p := listed(dir, index, name, memory)
+		if p.Count > 0 {
 			return p
 		}
 	}
@@ -141,16 +142,9 @@ func indexes(entries []fs.DirEntry, name string) []string {
 			names = append(names, e.Name())
 		}
 	}
-	if own := IndexLike(name); own != "" {
-		slices.SortStableFunc(names, func(a, b string) int {
-			switch {
-			case a == own:
-				return -1
-			case b == own:
-				return 1
-			}
-			return 0
-		})
+	own := slices.Index(names, IndexLike(name))
+	if own > 0 {
+		names = slices.Insert(slices.Delete(names, own, own+1), 0, IndexLike(name))
 	}
 	return names[:min(len(names), mostIndexes)]
 }
@@ -207,7 +201,8 @@ func read(dir fs.FS, name string, memory *driver.Memory) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	if err := memory.Reserve(st.Size()); err != nil {
+	err = memory.Reserve(st.Size())
+	if err != nil {
 		return nil, err
 	}
 	b := make([]byte, st.Size())

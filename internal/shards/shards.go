@@ -49,7 +49,8 @@ type entry struct {
 type Model struct {
 	Format string
 	// Open parses a shard.
-	Open func(src driver.Source, s driver.Space, y *driver.Index, o *driver.ParseOptions) (schema.Metadata, error)
+	Open func(src driver.Source, space driver.Space, x *driver.Index,
+		o *driver.ParseOptions) (schema.Metadata, error)
 	// Placed, if not nil, is called for each tensor of the model with its shard and its index
 	// there.
 	Placed func(shard, i int)
@@ -58,13 +59,16 @@ type Model struct {
 // Parse parses the index src and all shards, and lists the tensors of the model in the order of the
 // index. It returns the metadata of the index, then that of the shards. unlisted is the number of
 // tensors in the shards that the index does not list.
-func (m *Model) Parse(src driver.Source, x *driver.Index, o *driver.ParseOptions) (all []schema.Metadata, unlisted int, err error) {
+func (m *Model) Parse(src driver.Source, x *driver.Index, o *driver.ParseOptions) (
+	all []schema.Metadata, unlisted int, err error) {
 	n := src.Size()
 	most := int64(maxIndex)
 	if n > most {
-		return nil, 0, wire.Errorf(m.Format, "index", 0, tensor.ErrLimit, "%d bytes, the limit is %d", n, most)
+		return nil, 0, wire.Errorf(m.Format, "index", 0, tensor.ErrLimit, "%d bytes, the limit is %d", n,
+			most)
 	}
-	if err := o.Memory.Reserve(n); err != nil {
+	err = o.Memory.Reserve(n)
+	if err != nil {
 		return nil, 0, wire.Error(m.Format, "index", 0, err)
 	}
 	defer o.Memory.Release(n)
@@ -90,27 +94,39 @@ func (m *Model) Parse(src driver.Source, x *driver.Index, o *driver.ParseOptions
 	for i := range indexes {
 		unlisted += indexes[i].Len()
 	}
+	err = m.join(w, indexes, x)
+	if err != nil {
+		return nil, 0, err
+	}
+	return all, unlisted - x.Len(), nil
+}
+
+// join lists the tensors of an index in x, as they are in the indexes of their shards.
+func (m *Model) join(w *Map, indexes []driver.Index, x *driver.Index) error {
 	x.Grow(len(w.entries), w.names, 4*len(w.entries))
 	for _, e := range w.entries {
-		field := fmt.Sprintf("tensor %q", e.name)
-		y := &indexes[e.shard]
-		i, ok := y.LookupBytes(e.name)
+		shard := &indexes[e.shard]
+		i, ok := shard.LookupBytes(e.name)
 		if !ok {
-			return nil, 0, wire.Errorf(m.Format, field, int64(e.at), tensor.ErrCorrupt, "shard %q has no tensor of that name: index and shard are not of the same model; download both again", w.Shards[e.shard].Name)
+			return wire.Errorf(m.Format, fmt.Sprintf("tensor %q", e.name), int64(e.at), tensor.ErrCorrupt,
+				"shard %q has no tensor of that name: "+
+					"index and shard are not of the same model; download both again", w.Shards[e.shard].Name)
 		}
-		if err := x.Add(copied(y, i, e.name)); err != nil {
-			return nil, 0, wire.Error(m.Format, field, int64(e.at), err)
+		err := x.Add(copied(shard, i, e.name))
+		if err != nil {
+			return wire.Error(m.Format, fmt.Sprintf("tensor %q", e.name), int64(e.at), err)
 		}
 		if m.Placed != nil {
 			m.Placed(e.shard, i)
 		}
 	}
-	return all, unlisted - x.Len(), nil
+	return nil
 }
 
 // ParseNames parses files that no index lists, and lists their tensors in the order of the files.
 // It returns their metadata.
-func (m *Model) ParseNames(dir driver.Dir, names []string, x *driver.Index, o *driver.ParseOptions) (all []schema.Metadata, err error) {
+func (m *Model) ParseNames(dir driver.Dir, names []string, x *driver.Index,
+	o *driver.ParseOptions) (all []schema.Metadata, err error) {
 	files := make([]Shard, len(names))
 	for i, name := range names {
 		files[i].Name = name
@@ -121,27 +137,37 @@ func (m *Model) ParseNames(dir driver.Dir, names []string, x *driver.Index, o *d
 		return nil, err
 	}
 	for i := range indexes {
-		y := &indexes[i]
-		for k := range y.Len() {
-			name := []byte(y.Name(k))
-			_, isTwice := x.LookupBytes(name)
-			if isTwice {
-				return nil, wire.Errorf(m.Format, fmt.Sprintf("shard %q", names[i]), -1, tensor.ErrCorrupt, "tensor %q is in another shard too, and no index says which one counts", name)
-			}
-			err := x.Add(copied(y, k, name))
-			if err != nil {
-				return nil, wire.Error(m.Format, fmt.Sprintf("tensor %q", name), -1, err)
-			}
-			if m.Placed != nil {
-				m.Placed(i, k)
-			}
+		err := m.addAll(i, names[i], &indexes[i], x)
+		if err != nil {
+			return nil, err
 		}
 	}
 	return all, nil
 }
 
+// addAll lists all tensors of a shard in x.
+func (m *Model) addAll(number int, file string, shard, x *driver.Index) error {
+	for i := range shard.Len() {
+		name := []byte(shard.Name(i))
+		_, isTwice := x.LookupBytes(name)
+		if isTwice {
+			return wire.Errorf(m.Format, fmt.Sprintf("shard %q", file), -1, tensor.ErrCorrupt,
+				"tensor %q is in another shard too, and no index says which one counts", name)
+		}
+		err := x.Add(copied(shard, i, name))
+		if err != nil {
+			return wire.Error(m.Format, fmt.Sprintf("tensor %q", name), -1, err)
+		}
+		if m.Placed != nil {
+			m.Placed(number, i)
+		}
+	}
+	return nil
+}
+
 // openAll opens all shards and parses each into an index.
-func (m *Model) openAll(dir driver.Dir, files []Shard, o *driver.ParseOptions) (indexes []driver.Index, all []schema.Metadata, err error) {
+func (m *Model) openAll(dir driver.Dir, files []Shard, o *driver.ParseOptions) (
+	indexes []driver.Index, all []schema.Metadata, err error) {
 	indexes = make([]driver.Index, len(files))
 	names := make([]string, len(files))
 	for i, shard := range files {
@@ -149,9 +175,9 @@ func (m *Model) openAll(dir driver.Dir, files []Shard, o *driver.ParseOptions) (
 	}
 	dir.Expect(names)
 	for i, shard := range files {
-		y := &indexes[i]
-		y.Count(o.Memory)
-		meta, err := m.open(dir, shard, y, o)
+		x := &indexes[i]
+		x.Count(o.Memory)
+		meta, err := m.open(dir, shard, x, o)
 		if err != nil {
 			return indexes, nil, err
 		}
@@ -167,75 +193,113 @@ func uncount(indexes []driver.Index) {
 	}
 }
 
-// Parse parses an index. Unknown keys are ignored.
-func Parse(format string, b []byte, memory *driver.Memory) (*Map, error) {
-	w := new(Map)
-	numbers := make(map[string]int)
-	s := jsonmeta.NewScanner(b, jsonmeta.Options{MaxDepth: maxDepth, Memory: memory, Stored: int64(len(b))})
-	add := func(name []byte, at int) error {
-		shard, err := s.Text()
-		if err != nil {
-			return err
-		}
-		number, ok := numbers[string(shard)]
-		if !ok {
-			number = len(w.Shards)
-			w.Shards = append(w.Shards, Shard{string(shard), at})
-			numbers[string(shard)] = number
-		}
-		w.entries = append(w.entries, entry{name, at, number})
-		w.names += len(name)
-		switch {
-		case !fs.ValidPath(string(shard)) || string(shard) == ".":
-			return wire.Errorf(format, "weight_map "+strconv.Quote(string(name)), int64(at), tensor.ErrCorrupt, "%q is no file below the directory of the index", shard)
-		case number == maxShards:
-			return wire.Errorf(format, "weight_map", int64(at), tensor.ErrLimit, "more than %d shards", maxShards)
-		case len(w.entries) > driver.MaxTensors:
-			return wire.Errorf(format, "weight_map", int64(at), tensor.ErrLimit, "more than %d tensors", driver.MaxTensors)
-		}
-		return nil
-	}
-	var mapped, described bool // weight_map and metadata were found
-	err := s.Object(func(key []byte, at int) (err error) {
-		switch name := string(key); {
-		case name == "weight_map" && mapped, name == "metadata" && described:
-			return &jsonmeta.Error{Offset: int64(at), Reason: name + " occurs twice"}
-		case name == "weight_map":
-			mapped = true
-			return s.Object(add)
-		case name != "metadata":
-			return s.Skip()
-		}
-		if described = !s.Null(); described {
-			if w.Metadata, err = s.Metadata(); errors.Is(err, tensor.ErrLimit) {
-				err = wire.Error(format, "metadata", 0, err)
-			}
-		}
-		return err
-	})
-	if err == nil {
-		err = s.End()
-	}
-	if err == nil && !mapped {
-		err = &jsonmeta.Error{Reason: "the JSON text is no index of shards: it has no weight_map"}
-	}
-	return w, jsonmeta.Locate(err, format, "weight_map", 0)
+// parser parses an index.
+type parser struct {
+	format    string
+	s         jsonmeta.Scanner
+	m         *Map
+	numbers   map[string]int // of shards, by name
+	mapped    bool           // weight_map was found
+	described bool           // metadata was found
 }
 
-// open opens a shard and parses it into y.
-func (m *Model) open(dir driver.Dir, shard Shard, y *driver.Index, o *driver.ParseOptions) (schema.Metadata, error) {
-	if err := o.Context.Err(); err != nil {
+// Parse parses an index. Unknown keys are ignored.
+func Parse(format string, b []byte, memory *driver.Memory) (*Map, error) {
+	p := &parser{format: format, m: new(Map), numbers: make(map[string]int)}
+	o := jsonmeta.Options{MaxDepth: maxDepth, Memory: memory, Stored: int64(len(b))}
+	p.s = jsonmeta.NewScanner(b, o)
+	err := p.s.Object(p.field)
+	if err != nil {
+		return nil, jsonmeta.Locate(err, format, "weight_map", 0)
+	}
+	err = p.s.End()
+	if err != nil {
+		return nil, jsonmeta.Locate(err, format, "weight_map", 0)
+	}
+	if !p.mapped {
+		err = &jsonmeta.Error{Reason: "the JSON text is no index of shards: it has no weight_map"}
+		return nil, jsonmeta.Locate(err, format, "weight_map", 0)
+	}
+	return p.m, nil
+}
+
+// field parses a field of the index.
+func (p *parser) field(key []byte, at int) error {
+	switch string(key) {
+	case "weight_map":
+		if p.mapped {
+			return &jsonmeta.Error{Offset: int64(at), Reason: "weight_map occurs twice"}
+		}
+		p.mapped = true
+		return p.s.Object(p.entry)
+	case "metadata":
+		if p.described {
+			return &jsonmeta.Error{Offset: int64(at), Reason: "metadata occurs twice"}
+		}
+		return p.metadata()
+	}
+	return p.s.Skip()
+}
+
+func (p *parser) metadata() (err error) {
+	p.described = !p.s.Null()
+	if !p.described {
+		return nil
+	}
+	p.m.Metadata, err = p.s.Metadata()
+	if errors.Is(err, tensor.ErrLimit) {
+		return wire.Error(p.format, "metadata", 0, err)
+	}
+	return err
+}
+
+// entry parses an entry of the weight map: the name of a tensor and that of its shard.
+func (p *parser) entry(name []byte, at int) error {
+	m := p.m
+	text, err := p.s.Text()
+	if err != nil {
+		return err
+	}
+	shard := string(text)
+	number, ok := p.numbers[shard]
+	if !ok {
+		number = len(m.Shards)
+		m.Shards = append(m.Shards, Shard{shard, at})
+		p.numbers[shard] = number
+	}
+	m.entries = append(m.entries, entry{name, at, number})
+	m.names += len(name)
+	switch {
+	case !fs.ValidPath(shard) || shard == ".":
+		return wire.Errorf(p.format, "weight_map "+strconv.Quote(string(name)), int64(at),
+			tensor.ErrCorrupt, "%q is no file below the directory of the index", shard)
+	case number == maxShards:
+		return wire.Errorf(p.format, "weight_map", int64(at), tensor.ErrLimit, "more than %d shards",
+			maxShards)
+	case len(m.entries) > driver.MaxTensors:
+		return wire.Errorf(p.format, "weight_map", int64(at), tensor.ErrLimit, "more than %d tensors",
+			driver.MaxTensors)
+	}
+	return nil
+}
+
+// open opens a shard and parses it into x.
+func (m *Model) open(dir driver.Dir, shard Shard, x *driver.Index, o *driver.ParseOptions) (
+	schema.Metadata, error) {
+	err := o.Context.Err()
+	if err != nil {
 		return nil, err
 	}
 	src, space, err := dir.Open(shard.Name)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%w: %w; download it again", tensor.ErrNotFound, err)
+	}
 	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			err = fmt.Errorf("%w: %w; download it again", tensor.ErrNotFound, err)
-		}
 		return nil, wire.Error(m.Format, fmt.Sprintf("shard %q", shard.Name), int64(shard.at), err)
 	}
-	meta, err := m.Open(src, space, y, o)
-	if full := y.Err(); full != nil {
+	meta, err := m.Open(src, space, x, o)
+	full := x.Err()
+	if full != nil {
 		return nil, wire.Error(m.Format, "tensors", 0, full)
 	}
 	return meta, wire.Place(err, "", src.Path(), "")
@@ -250,7 +314,10 @@ func Merge(files ...schema.Metadata) (all schema.Metadata, differ int) {
 		if !taken {
 			first[e.Key] = e.Value
 			all = append(all, e)
-		} else if text, ok := e.Value.(string); !ok || v != any(text) {
+			continue
+		}
+		text, ok := e.Value.(string)
+		if !ok || v != any(text) {
 			differ++
 		}
 	}
@@ -258,12 +325,20 @@ func Merge(files ...schema.Metadata) (all schema.Metadata, differ int) {
 }
 
 // copied returns a copy of tensor i for another index.
-func copied(y *driver.Index, i int, name []byte) *driver.Tensor {
+func copied(x *driver.Index, i int, name []byte) *driver.Tensor {
 	var info tensor.Info
-	y.Describe(i, &info)
-	space, off, size := y.Place(i)
+	x.Describe(i, &info)
+	space, off, size := x.Place(i)
 	return &driver.Tensor{
-		Name: name, DType: info.DType, Shape: info.Shape, Space: space, Offset: off, Size: size, Stored: info.Stored,
-		Compression: info.Compression, Encoding: info.Encoding, Loaded: y.Loaded(i),
+		Name:        name,
+		DType:       info.DType,
+		Shape:       info.Shape,
+		Space:       space,
+		Offset:      off,
+		Size:        size,
+		Stored:      info.Stored,
+		Compression: info.Compression,
+		Encoding:    info.Encoding,
+		Loaded:      x.Loaded(i),
 	}
 }
