@@ -38,7 +38,8 @@ func eachBlock(name string, elems, bytes int64, decode func(dst []float32, b []b
 
 // wholeBlocks refuses elements and bytes that are not the same number of blocks.
 func wholeBlocks(e *tensor.Encoding, elems, bytes int) error {
-	if int64(elems)%e.BlockElems != 0 || int64(elems)/e.BlockElems != int64(bytes)/e.BlockBytes || int64(bytes)%e.BlockBytes != 0 {
+	blocks := int64(bytes) / e.BlockBytes
+	if int64(elems) != blocks*e.BlockElems || int64(bytes) != blocks*e.BlockBytes {
 		return fmt.Errorf("%w: %d bytes of %s for %d elements", tensor.ErrShape, bytes, e.Name, elems)
 	}
 	return nil
@@ -55,17 +56,19 @@ func Q8_0() *tensor.Encoding { return q8_0 }
 var q8_0 = func() *tensor.Encoding {
 	e := *elementTypes[codeQ8_0].encoding
 	e.Encode = func(dst []byte, src []float32) error {
-		if err := wholeBlocks(&e, len(src), len(dst)); err != nil {
+		err := wholeBlocks(&e, len(src), len(dst))
+		if err != nil {
 			return err
 		}
-		if n := vector.EncodeQ8(dst, src) * int(e.BlockElems); n < len(src) {
-			most := 0.0 // or a NaN
-			for _, x := range src[n:][:e.BlockElems] {
-				most = max(most, math.Abs(float64(x)))
-			}
-			return fmt.Errorf("%w: Q8_0 cannot express %v", tensor.ErrQuantization, most)
+		n := vector.EncodeQ8(dst, src) * int(e.BlockElems)
+		if n == len(src) {
+			return nil
 		}
-		return nil
+		most := 0.0 // or a NaN
+		for _, x := range src[n:][:e.BlockElems] {
+			most = max(most, math.Abs(float64(x)))
+		}
+		return fmt.Errorf("%w: Q8_0 cannot express %v", tensor.ErrQuantization, most)
 	}
 	return &e
 }()

@@ -75,8 +75,11 @@ var groupsQ6K = vector.Groups{
 // groupsTQ2_0: 2-bit elements, 1 meaning 0; d.
 var groupsTQ2_0 = vector.Groups{
 	Size: 66, Halves: 1, LowMask: 3, Base: 1,
-	Rows:   [8]vector.Row{{0, 0}, {0, 2}, {0, 4}, {0, 6}, {32, 0}, {32, 2}, {32, 4}, {32, 6}},
-	Unpack: func(s *vector.Scales, b []byte) { s.D, s.Scale[0] = half(b[64:]), ones },
+	Rows: [8]vector.Row{{0, 0}, {0, 2}, {0, 4}, {0, 6}, {32, 0}, {32, 2}, {32, 4}, {32, 6}},
+	Unpack: func(s *vector.Scales, b []byte) {
+		s.D = half(b[64:])
+		s.Scale[0] = ones
+	},
 }
 
 // ones has 1 in each byte.

@@ -233,7 +233,10 @@ var (
 	alphabetIQ2    = []float32{8, 25, 43}
 	alphabetIQ3XXS = []float32{4, 12, 20, 28, 36, 44, 52, 62}
 	alphabetIQ3S   = []float32{1, 3, 5, 7, 9, 11, 13, 15}
-	alphabetsIQ1   = [2][]float32{{-1 + 0.125, 0 + 0.125, 1 + 0.125}, {-1 - 0.125, 0 - 0.125, 1 - 0.125}}
+	alphabetsIQ1   = [2][]float32{
+		{-1 + 0.125, 0 + 0.125, 1 + 0.125},
+		{-1 - 0.125, 0 - 0.125, 1 - 0.125},
+	}
 )
 
 // codebook returns a function that returns n groups, from group first on. Its first call unpacks

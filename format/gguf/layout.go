@@ -146,18 +146,30 @@ func (e elementType) isOf(t *tensor.Info) bool {
 	if a == nil || b == nil {
 		return a == b && e.dtype == t.DType
 	}
-	return a.Name == b.Name && a.Format == b.Format && a.BlockElems == b.BlockElems && a.BlockBytes == b.BlockBytes
+	return a.Name == b.Name && a.Format == b.Format && a.BlockElems == b.BlockElems &&
+		a.BlockBytes == b.BlockBytes
 }
 
 // codeOf returns the code of a tensor's elements; ok is false for what the format has no code for.
 // Those of unknown size have as many bytes as there are up to the next tensor.
 func codeOf(t *tensor.Info) (code uint32, ok bool) {
-	code = uint32(max(0, slices.IndexFunc(elementTypes[:], func(e elementType) bool { return e.isOf(t) })))
-	if number, unknown := strings.CutPrefix(t.TypeName(), unknownPrefix); unknown {
+	i := slices.IndexFunc(elementTypes[:], func(e elementType) bool { return e.isOf(t) })
+	code = uint32(max(0, i))
+	number, unknown := strings.CutPrefix(t.TypeName(), unknownPrefix)
+	if unknown {
 		n, _ := strconv.ParseUint(number, 10, 32)
 		code = uint32(n)
 	}
 	e := typeOf(code)
+	if !e.isOf(t) {
+		return code, false
+	}
+	if e.sized() {
+		return code, true
+	}
 	elems, err := t.Shape.Elems()
-	return code, e.isOf(t) && (e.sized() || err == nil && (elems == 0) == (t.Size == 0))
+	if err != nil {
+		return code, false
+	}
+	return code, (elems == 0) == (t.Size == 0)
 }

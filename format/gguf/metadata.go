@@ -31,10 +31,11 @@ func (f *parsed) metadata(value func(entry) any) (schema.Metadata, error) {
 		return nil, nil
 	}
 	room := entrySize*int64(p.count) + mostGrowth*int64(len(p.meta))
-	if err := f.opts.Memory.Reserve(room); err != nil {
+	err := f.memory.Reserve(room)
+	if err != nil {
 		return nil, wire.Error(formatName, "metadata", headerSize, err)
 	}
-	defer f.opts.Memory.Release(room)
+	defer f.memory.Release(room)
 	m := make(schema.Metadata, 0, p.count)
 	for e := range entries(p.meta) {
 		// The metadata of a whole model does not tell how it was split.
@@ -58,10 +59,11 @@ func (f *parsed) value(key string) (value any, ok bool, err error) {
 		}
 		e := whole(p.meta[at:]).entry()
 		room := entrySize + mostGrowth*int64(len(e.value))
-		if err := f.opts.Memory.Reserve(room); err != nil {
+		err = f.memory.Reserve(room)
+		if err != nil {
 			return nil, true, wire.Error(formatName, "metadata", headerSize+int64(at), err)
 		}
-		defer f.opts.Memory.Release(room)
+		defer f.memory.Release(room)
 		return e.neutral(), true, nil
 	}
 	return nil, false, nil
@@ -131,8 +133,17 @@ func (d *decoder) array() any {
 
 // fixed decode values of the fixed-size types, by their type.
 var fixed = [numValueTypes]func(b []byte, size int) any{
-	typeUint8: decode[uint8], typeInt8: decode[int8], typeUint16: decode[uint16], typeInt16: decode[int16], typeUint32: decode[uint32], typeInt32: decode[int32],
-	typeFloat32: decode[float32], typeBool: decode[bool], typeUint64: decode[uint64], typeInt64: decode[int64], typeFloat64: decode[float64],
+	typeUint8:   decode[uint8],
+	typeInt8:    decode[int8],
+	typeUint16:  decode[uint16],
+	typeInt16:   decode[int16],
+	typeUint32:  decode[uint32],
+	typeInt32:   decode[int32],
+	typeFloat32: decode[float32],
+	typeBool:    decode[bool],
+	typeUint64:  decode[uint64],
+	typeInt64:   decode[int64],
+	typeFloat64: decode[float64],
 }
 
 // decode decodes one value, or a slice of those of size bytes if that is not 0.
@@ -168,7 +179,8 @@ func originals(p *schema.Schema) map[string]entry {
 	}
 	all := make(map[string]entry, len(p.Metadata))
 	for e := range entries(p.Native.Raw) {
-		if _, repeated := all[string(e.key)]; !repeated {
+		_, repeated := all[string(e.key)]
+		if !repeated {
 			all[string(e.key)] = e
 		}
 	}

@@ -22,10 +22,15 @@ var (
 	decodeQ4_1  = nibbles(halves, halves, vector.Nibbles{Stride: 20, At: 4, Values: valuesQ41})
 	decodeQ5_0  = nibbles(halves, none, vector.Nibbles{Stride: 22, At: 6, Fifth: 2, Values: valuesQ5, High: 16})
 	decodeQ5_1  = nibbles(halves, halves, vector.Nibbles{Stride: 24, At: 8, Fifth: 4, Values: valuesQ41, High: 16})
-	decodeQ8_0  = scaled(34, halves, none, func(dst []float32, src []byte, scales, _ []float32) { vector.Scaled(dst, src, 34, scales) })
+	decodeQ8_0  = scaled(34, halves, none, bytesQ8_0)
 	decodeIQ4NL = nibbles(halves, none, vector.Nibbles{Stride: 18, At: 2, Values: valuesIQ4})
 	decodeMXFP4 = nibbles(exponents, none, vector.Nibbles{Stride: 17, At: 1, Values: valuesFP4})
 )
+
+// bytesQ8_0 decodes the elements of Q8_0, which are whole bytes without a minimum.
+func bytesQ8_0(dst []float32, src []byte, scales, _ []float32) {
+	vector.Scaled(dst, src, 34, scales)
+}
 
 func nibbles(scale, minimum reader, n vector.Nibbles) func(dst []float32, src []byte) {
 	return scaled(n.Stride, scale, minimum, n.Decode)
@@ -34,8 +39,12 @@ func nibbles(scale, minimum reader, n vector.Nibbles) func(dst []float32, src []
 // reader reads the numbers that are stride bytes apart.
 type reader func(dst []float32, src []byte, stride int)
 
+// elementDecoder decodes 32 elements a block with the scale and the minimum of each.
+type elementDecoder func(dst []float32, src []byte, scales, minimums []float32)
+
 // scaled returns a decoder of blocks of stride bytes.
-func scaled(stride int, scale, minimum reader, decode func(dst []float32, src []byte, scales, minimums []float32)) func(dst []float32, src []byte) {
+func scaled(stride int, scale, minimum reader,
+	decode elementDecoder) func(dst []float32, src []byte) {
 	const batch = vector.Batch / 2
 	return func(dst []float32, src []byte) {
 		var scales, minimums [batch]float32
@@ -67,7 +76,8 @@ func halves(dst []float32, src []byte, stride int) {
 // exponents reads e8m0 and halves the powers of two, as the values are doubled.
 func exponents(dst []float32, src []byte, stride int) {
 	for i := range dst {
-		if e := src[i*stride]; e < 2 {
+		e := src[i*stride]
+		if e < 2 {
 			dst[i] = math.Float32frombits(0x00200000 << e)
 		} else {
 			dst[i] = math.Float32frombits(uint32(e-1) << 23)
@@ -79,7 +89,7 @@ var groupsIQ4XS = vector.Nibbles{Stride: 16, Values: valuesIQ4}
 
 // decodeIQ4XS: d, upper bits of 8 scales, lower bits, groups of 32 elements.
 func decodeIQ4XS(dst []float32, src []byte) {
-	for ; len(dst) > 0; dst, src = dst[256:], src[136:] {
+	for len(dst) > 0 {
 		d := half(src)
 		upper := binary.LittleEndian.Uint16(src[2:])
 		lower := binary.LittleEndian.Uint32(src[4:])
@@ -89,5 +99,7 @@ func decodeIQ4XS(dst []float32, src []byte) {
 			scales[i] = d * float32(int(lower>>(4*i)&15|uint32(upper)>>(2*i)&3<<4)-32)
 		}
 		groupsIQ4XS.Decode(dst[:256], src[8:136], scales[:], minimums[:])
+		dst = dst[256:]
+		src = src[136:]
 	}
 }

@@ -9,19 +9,19 @@ import (
 )
 
 // notes lists tolerated oddities.
-func (f *parsed) notes() (notes []string) {
-	add := func(n int, one, more, text string, args ...any) {
-		if n > 1 {
-			one = more
-		}
-		if n > 0 {
-			notes = append(notes, fmt.Sprintf("%d %s ", n, one)+fmt.Sprintf(text, args...))
-		}
-	}
+func (f *parsed) notes() []string {
+	var notes []string
 	key, n := f.repeated()
-	add(n, "metadata entry has", "metadata entries have", "a key that occurs before, such as %q: the first counts", key)
-	if a, b, n := f.overlapping(); n > 0 {
-		add(n, "tensor begins", "tensors begin", "inside another one, such as %q in %q", f.index.Name(b), f.index.Name(a))
+	if n > 0 {
+		what := plural(n, "metadata entry has", "metadata entries have")
+		notes = append(notes,
+			fmt.Sprintf("%s a key that occurs before, such as %q: the first counts", what, key))
+	}
+	outer, inner, n := f.overlapping()
+	if n > 0 {
+		what := plural(n, "tensor begins", "tensors begin")
+		notes = append(notes, fmt.Sprintf("%s inside another one, such as %q in %q", what,
+			f.index.Name(inner), f.index.Name(outer)))
 	}
 	long := 0
 	for i := range f.index.Len() {
@@ -29,14 +29,26 @@ func (f *parsed) notes() (notes []string) {
 			long++
 		}
 	}
-	add(long, "tensor has", "tensors have", "a name of %d bytes or more, which some readers refuse", usualName)
+	if long > 0 {
+		what := plural(long, "tensor has", "tensors have")
+		notes = append(notes,
+			fmt.Sprintf("%s a name of %d bytes or more, which some readers refuse", what, usualName))
+	}
 	for i := range f.parts {
 		p := &f.parts[i]
-		if n := p.size - p.end; n >= p.align && p.size < driver.UnknownSize {
-			add(int(n), "byte follows", "bytes follow", "the last tensor")
+		n := p.size - p.end
+		if n >= p.align && p.size < driver.UnknownSize {
+			notes = append(notes, plural(int(n), "byte follows", "bytes follow")+" the last tensor")
 		}
 	}
 	return notes
+}
+
+func plural(n int, one, more string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, more)
 }
 
 // repeated counts the entries whose key occurred before.
@@ -46,7 +58,7 @@ func (f *parsed) repeated() (key string, n int) {
 		for e := range entries(f.parts[i].meta) {
 			if seen[string(e.key)] {
 				key = string(e.key)
-				n = n + 1
+				n++
 			}
 			seen[string(e.key)] = true
 		}
@@ -56,32 +68,35 @@ func (f *parsed) repeated() (key string, n int) {
 
 // overlapping counts the tensors that begin where the data of another has not
 // ended, and names one such pair.
-func (f *parsed) overlapping() (a, b, n int) {
-	type extent struct {
+func (f *parsed) overlapping() (outer, inner, n int) {
+	type tensorRange struct {
 		space     driver.Space
 		from, end int64
 		tensor    int
 	}
-	all := make([]extent, 0, f.index.Len())
+	all := make([]tensorRange, 0, f.index.Len())
 	for i := range f.index.Len() {
-		if s, from, size := f.index.Place(i); size > 0 {
-			all = append(all, extent{s, from, from + size, i})
+		space, from, size := f.index.Place(i)
+		if size > 0 {
+			all = append(all, tensorRange{space, from, from + size, i})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b extent) int { return cmp.Or(cmp.Compare(a.space, b.space), cmp.Compare(a.from, b.from)) })
-	var last extent // the one that ends last in its file
-	for _, e := range all {
-		if e.space != last.space {
-			last = extent{space: e.space}
+	slices.SortStableFunc(all, func(a, b tensorRange) int {
+		return cmp.Or(cmp.Compare(a.space, b.space), cmp.Compare(a.from, b.from))
+	})
+	var last tensorRange // the one that ends last in its file
+	for _, r := range all {
+		if r.space != last.space {
+			last = tensorRange{space: r.space}
 		}
-		if e.from < last.end {
-			a = last.tensor
-			b = e.tensor
-			n = n + 1
+		if r.from < last.end {
+			outer = last.tensor
+			inner = r.tensor
+			n++
 		}
-		if e.end > last.end {
-			last = e
+		if r.end > last.end {
+			last = r
 		}
 	}
-	return a, b, n
+	return outer, inner, n
 }

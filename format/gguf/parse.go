@@ -17,11 +17,11 @@ import (
 
 // parsed is an open file, or the files of a split model.
 type parsed struct {
-	index *driver.Index
-	opts  *driver.ParseOptions
-	parts []part
-	no    int // of the file among the parts of a split model, from 1, if the others are not open
-	count int // of all parts, 0 if the model is not split
+	index  *driver.Index
+	memory *driver.Memory
+	parts  []part
+	no     int // of the file among the parts of a split model, from 1, if the others are not open
+	count  int // of all parts, 0 if the model is not split
 }
 
 // part is one file.
@@ -42,15 +42,24 @@ type part struct {
 // atBytes is the memory of the place of an entry.
 const atBytes = 8
 
+// parser reads the files of a model, one after the other.
+type parser struct {
+	f    *parsed
+	opts *driver.ParseOptions
+	d    *decoder // of the current file
+	part part     // that file
+}
+
 // Parse implements driver.Driver. It opens the other parts of a split model too.
 func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.ParseOptions) (*driver.Parsed,
 	error) {
-	f := &parsed{index: x, opts: o}
-	err := f.add(src, 0)
+	f := &parsed{index: x, memory: o.Memory}
+	p := &parser{f: f, opts: o}
+	err := p.readFile(src, 0)
 	if err != nil {
 		return nil, err
 	}
-	err = f.join()
+	err = p.join()
 	if err != nil {
 		return nil, err
 	}
@@ -73,63 +82,79 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.ParseOptio
 // sums implements driver.Parsed: no checksum covers anything.
 func sums() []driver.Sum { return []driver.Sum{{Name: "header"}} }
 
-// add reads the structure of one file.
-func (f *parsed) add(src driver.Source, space driver.Space) error {
-	head := driver.ReadHead(src, f.opts)
-	d := &decoder{r: wire.HeadRecord(formatName, head, src.Size()), head: head}
-	err := f.addFile(d, src, space)
-	closeErr := head.Close(d.r.Offset())
+// readFile reads the structure of one file and adds it to the parts.
+func (p *parser) readFile(src driver.Source, space driver.Space) error {
+	head := driver.ReadHead(src, p.opts)
+	p.d = &decoder{r: wire.HeadRecord(formatName, head, src.Size()), head: head}
+	p.part = part{src: src, size: src.Size(), space: space}
+	err := p.readStructure()
+	closeErr := head.Close(p.d.r.Offset())
 	if err != nil {
 		return err
 	}
-	return closeErr
+	if closeErr != nil {
+		return closeErr
+	}
+	p.f.parts = append(p.f.parts, p.part)
+	return nil
 }
 
-func (f *parsed) addFile(d *decoder, src driver.Source, space driver.Space) error {
-	h := readHeader(&d.r)
-	header := d.r // for errors about all parts
-	if d.r.Err() != nil {
-		return d.r.Err()
+// readStructure reads the header, the metadata and the records of the tensors.
+func (p *parser) readStructure() error {
+	r := &p.d.r
+	h := readHeader(r)
+	header := *r // for errors about all parts
+	if r.Err() != nil {
+		return r.Err()
 	}
-	if space == 0 {
-		f.index.Version = strconv.Itoa(int(h.version))
+	if p.part.space == 0 {
+		p.f.index.Version = strconv.Itoa(int(h.version))
 	}
-	err := f.opts.Memory.Reserve(atBytes * int64(h.entries))
+	err := p.readEntries(h.entries)
 	if err != nil {
-		d.r.FailField("metadata_kv_count", err)
-		return d.r.Err()
+		return err
 	}
-	p := part{src: src, size: src.Size(), space: space, count: int(h.entries)}
-	p.at = make([]int, 0, h.entries)
-	for range p.count {
-		p.at = append(p.at, int(d.r.Offset()-headerSize))
-		e := d.entry()
-		if d.r.Err() != nil {
-			return named(d.r.Err(), "key", e.key)
-		}
-		err := p.note(&e)
-		if err != nil {
-			return named(err, "key", e.key)
-		}
-	}
-	n := uint64(f.index.Len()) + h.tensors
+	n := uint64(p.f.index.Len()) + h.tensors
 	if n > uint64(driver.MaxTensors) {
 		header.BadField("tensor_count", format.ErrLimit,
 			"%d tensors in all parts, at most %d are allowed", n, driver.MaxTensors)
 		return header.Err()
 	}
-	p.align = cmp.Or(p.said[alignment].value, defaultAlign)
-	meta := d.r.Offset()
-	err = f.addTensors(d, &p, int(h.tensors))
+	end := r.Offset()
+	err = p.addTensors(int(h.tensors))
 	if err != nil {
 		return err
 	}
-	err = f.opts.Memory.Reserve(meta - headerSize)
+	err = p.opts.Memory.Reserve(end - headerSize)
 	if err != nil {
 		return wire.Error(formatName, "metadata", headerSize, err)
 	}
-	p.meta = bytes.Clone(d.r.Window(headerSize, meta))
-	f.parts = append(f.parts, p)
+	p.part.meta = bytes.Clone(r.Window(headerSize, end))
+	return nil
+}
+
+// readEntries reads n entries of the metadata, which follow the header.
+func (p *parser) readEntries(n uint64) error {
+	r := &p.d.r
+	err := p.opts.Memory.Reserve(atBytes * int64(n))
+	if err != nil {
+		r.FailField("metadata_kv_count", err)
+		return r.Err()
+	}
+	p.part.count = int(n)
+	p.part.at = make([]int, 0, n)
+	for range p.part.count {
+		p.part.at = append(p.part.at, int(r.Offset()-headerSize))
+		e := p.d.entry()
+		if r.Err() != nil {
+			return named(r.Err(), "key", e.key)
+		}
+		err := p.part.note(&e)
+		if err != nil {
+			return named(err, "key", e.key)
+		}
+	}
+	p.part.align = cmp.Or(p.part.said[alignment].value, defaultAlign)
 	return nil
 }
 
@@ -172,23 +197,24 @@ func checkAlign(n uint32) error {
 
 // named adds the name of an entry or a tensor to an error.
 func named(err error, what string, name []byte) error {
-	if e, ok := err.(*tensor.Error); ok {
-		err = wire.Error(e.Format, e.Field, e.Offset, fmt.Errorf("%w (%s %q)", e.Err, what, name))
+	e, ok := err.(*tensor.Error)
+	if !ok {
+		return err
 	}
-	return err
+	return wire.Error(e.Format, e.Field, e.Offset, fmt.Errorf("%w (%s %q)", e.Err, what, name))
 }
 
 // addTensors adds n tensors to the index. It reads their records twice, since the end of the last
 // one says where the data begins.
-func (f *parsed) addTensors(d *decoder, p *part, n int) error {
-	r := &d.r
+func (p *parser) addTensors(n int) error {
+	r := &p.d.r
 	from := r.Offset()
 	names := 0
 	dims := 0
 	sized := true
 	for i := range r.Records("", n, 0) {
-		d.expect(from, uint64(i), uint64(n), minTensor)
-		t := d.record()
+		p.d.expect(from, uint64(i), uint64(n), minTensor)
+		t := p.d.record()
 		err := driver.CheckName(t.name)
 		if err != nil {
 			r.FailField("tensor name", err)
@@ -200,22 +226,22 @@ func (f *parsed) addTensors(d *decoder, p *part, n int) error {
 	if r.Err() != nil {
 		return r.Err()
 	}
-	p.head = r.Offset()
-	p.data = wire.AlignUp(p.head, p.align)
-	p.end = p.data
-	f.index.Grow(n, names, dims)
+	p.part.head = r.Offset()
+	p.part.data = wire.AlignUp(p.part.head, p.part.align)
+	p.part.end = p.part.data
+	p.f.index.Grow(n, names, dims)
 	var starts []uint64 // of the data of all tensors, sorted, if the size of any depends on it
 	if !sized {
 		r.MoveTo(from)
 		for range r.Records("", n, 0) {
-			starts = append(starts, d.record().offset)
+			starts = append(starts, p.d.record().offset)
 		}
 		slices.Sort(starts)
 	}
 	r.MoveTo(from)
 	for range r.Records("", n, 0) {
-		t := d.record()
-		f.addTensor(r, &t, p, starts)
+		t := p.d.record()
+		p.addTensor(&t, starts)
 		if r.Err() != nil {
 			return named(r.Err(), "tensor", t.name)
 		}
@@ -227,10 +253,11 @@ func (f *parsed) addTensors(d *decoder, p *part, n int) error {
 const encodingBytes = 128
 
 // addTensor adds the tensor of a record that was just read.
-func (f *parsed) addTensor(r *wire.Record, row *record, p *part, starts []uint64) {
+func (p *parser) addTensor(row *record, starts []uint64) {
+	r := &p.d.r
 	e := typeOf(row.typ)
 	if row.typ >= uint32(len(elementTypes)) {
-		err := f.opts.Memory.Reserve(encodingBytes)
+		err := p.opts.Memory.Reserve(encodingBytes)
 		if err != nil {
 			r.FailField("tensor type", err)
 		}
@@ -239,8 +266,8 @@ func (f *parsed) addTensor(r *wire.Record, row *record, p *part, starts []uint64
 	t.Name = row.name
 	t.DType = e.dtype
 	t.Encoding = e.encoding
-	t.Space = p.space
-	t.Shape = f.index.Dims(row.dims.Len())
+	t.Space = p.part.space
+	t.Shape = p.f.index.Dims(row.dims.Len())
 	for i := range t.Shape {
 		n := row.dims.At(i)
 		if n > math.MaxInt64 {
@@ -253,38 +280,56 @@ func (f *parsed) addTensor(r *wire.Record, row *record, p *part, starts []uint64
 		r.BadField("tensor dims", format.ErrCorrupt, "%w", err)
 	}
 	t.Size = size
-	if row.offset&uint64(p.align-1) != 0 {
-		r.BadField("tensor offset", format.ErrCorrupt, "%d is no multiple of %d, the alignment",
-			row.offset, p.align)
+	if !e.sized() && size > 0 {
+		t.Size = p.sizeUpTo(starts, row.offset)
 	}
-	room := uint64(max(0, p.size-p.data))
-	if !e.sized() && t.Size > 0 {
-		end := room
-		i, _ := slices.BinarySearch(starts, row.offset+1)
-		if i < len(starts) {
-			end = min(end, starts[i])
-		}
-		t.Size = int64(end - row.offset)
-		if t.Size <= 0 {
-			r.BadField("tensor offset", format.ErrTruncated, "nothing is at %d of %d bytes of data",
-				row.offset, room)
-		}
-	}
-	switch {
-	case t.Size == 0 && row.offset > room && row.offset-room < uint64(p.align):
-		t.Offset = p.size // behind padding that is not there
-	case row.offset > room || uint64(t.Size) > room-row.offset:
-		r.BadField("tensor offset", format.ErrTruncated, "%d bytes at %d of %d bytes of data", t.Size,
-			row.offset, room)
-	default:
-		t.Offset = min(p.data, p.size) + int64(row.offset)
-	}
-	p.end = max(p.end, t.Offset+t.Size)
+	p.place(row, &t)
 	if r.Err() != nil {
 		return
 	}
-	err = f.index.Add(&t)
+	p.part.end = max(p.part.end, t.Offset+t.Size)
+	err = p.f.index.Add(&t)
 	if err != nil {
 		r.FailField("tensor name", err)
 	}
 }
+
+// sizeUpTo returns the number of bytes from an offset of the data to where the next tensor begins.
+func (p *parser) sizeUpTo(starts []uint64, offset uint64) int64 {
+	room := p.part.room()
+	end := room
+	i, _ := slices.BinarySearch(starts, offset+1)
+	if i < len(starts) {
+		end = min(end, starts[i])
+	}
+	size := int64(end - offset)
+	if size <= 0 {
+		p.d.r.BadField("tensor offset", format.ErrTruncated, "nothing is at %d of %d bytes of data",
+			offset, room)
+	}
+	return size
+}
+
+// place checks the offset of a record and sets that of its tensor, whose size is known.
+func (p *parser) place(row *record, t *driver.Tensor) {
+	r := &p.d.r
+	align := uint64(p.part.align)
+	if row.offset&(align-1) != 0 {
+		r.BadField("tensor offset", format.ErrCorrupt, "%d is no multiple of %d, the alignment",
+			row.offset, align)
+	}
+	room := p.part.room()
+	if t.Size == 0 && row.offset > room && row.offset-room < align {
+		t.Offset = p.part.size // behind padding that is not there
+		return
+	}
+	if row.offset > room || uint64(t.Size) > room-row.offset {
+		r.BadField("tensor offset", format.ErrTruncated, "%d bytes at %d of %d bytes of data", t.Size,
+			row.offset, room)
+		return
+	}
+	t.Offset = min(p.part.data, p.part.size) + int64(row.offset)
+}
+
+// room returns the number of bytes of data.
+func (p *part) room() uint64 { return uint64(max(0, p.size-p.data)) }

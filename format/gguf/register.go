@@ -28,7 +28,12 @@ var extensions = []string{extension}
 
 // Describe implements driver.Driver.
 func (fileFormat) Describe() driver.Description {
-	return driver.Description{Name: formatName, Extensions: extensions, TakeValue: takeValue, Stores: driver.Aligns}
+	return driver.Description{
+		Name:       formatName,
+		Extensions: extensions,
+		TakeValue:  takeValue,
+		Stores:     driver.Aligns,
+	}
 }
 
 // Detect implements driver.Driver.

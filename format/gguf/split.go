@@ -18,7 +18,12 @@ import (
 
 // fileKeys are the keys that are about the files and not about the model; those before alignment
 // are left out of its metadata.
-var fileKeys = [...]string{splitNo: "split.no", splitCount: "split.count", splitTensors: "split.tensors.count", alignment: keyAlignment}
+var fileKeys = [...]string{
+	splitNo:      "split.no",
+	splitCount:   "split.count",
+	splitTensors: "split.tensors.count",
+	alignment:    keyAlignment,
+}
 
 const (
 	splitNo = iota
@@ -40,15 +45,26 @@ func (p *part) note(e *entry) error {
 	}
 	n, isInteger := e.neutral().(int64)
 	p.said[key] = located{n, e.at}
-	switch {
-	case key == alignment && e.typ != typeUint32:
-		return wire.Errorf(formatName, "metadata type", e.at-4, format.ErrCorrupt, "type %d; the alignment is a uint32", e.typ)
-	case key == alignment:
-		if err := checkAlign(uint32(n)); err != nil {
-			return wire.Error(formatName, "metadata value", e.at, fmt.Errorf("%w: %w", format.ErrCorrupt, err))
-		}
-	case !isInteger || n < 0 || n > math.MaxInt32:
-		return wire.Errorf(formatName, "metadata value", e.at, format.ErrCorrupt, "no integer of 0 to 2^31-1")
+	if key == alignment {
+		return checkStoredAlign(e, n)
+	}
+	if !isInteger || n < 0 || n > math.MaxInt32 {
+		return wire.Errorf(formatName, "metadata value", e.at, format.ErrCorrupt,
+			"no integer of 0 to 2^31-1")
+	}
+	return nil
+}
+
+// checkStoredAlign checks the alignment n of an entry.
+func checkStoredAlign(e *entry, n int64) error {
+	if e.typ != typeUint32 {
+		return wire.Errorf(formatName, "metadata type", e.at-4, format.ErrCorrupt,
+			"type %d; the alignment is a uint32", e.typ)
+	}
+	err := checkAlign(uint32(n))
+	if err != nil {
+		err = fmt.Errorf("%w: %w", format.ErrCorrupt, err)
+		return wire.Error(formatName, "metadata value", e.at, err)
 	}
 	return nil
 }
@@ -59,52 +75,65 @@ func errorf(key int, at int64, text string, args ...any) error {
 }
 
 // join opens the other parts of a split model if the file is the first of them.
-func (f *parsed) join() error {
-	s := f.parts[0].said
-	src := f.parts[0].src
-	no := s[splitNo]
-	count := s[splitCount]
-	tensors := s[splitTensors]
+func (p *parser) join() error {
+	f := p.f
+	first := &f.parts[0]
+	no := first.said[splitNo]
+	count := first.said[splitCount]
 	if count.value < 2 {
 		if no.value > 0 {
 			return errorf(splitNo, no.at, "%d, but there is one part", no.value)
 		}
 		return f.checkTotal()
 	}
-	stem, namedNo, namedCount, named := shardname.Split(filepath.Base(src.Path()), extension)
+	stem, namedNo, namedCount, named := shardname.Split(filepath.Base(first.src.Path()), extension)
 	switch {
 	case no.at == 0:
 		return errorf(splitNo, count.at, "missing beside %s", fileKeys[splitCount])
-	case tensors.at == 0:
+	case first.said[splitTensors].at == 0:
 		return errorf(splitTensors, count.at, "missing beside %s", fileKeys[splitCount])
 	case no.value >= count.value:
 		return errorf(splitNo, no.at, "%d of %d parts", no.value, count.value)
 	case named && namedCount != int(count.value):
-		return errorf(splitCount, count.at, "%d parts, the name of the file says %d", count.value, namedCount)
+		return errorf(splitCount, count.at, "%d parts, the name of the file says %d", count.value,
+			namedCount)
 	case named && namedNo != int(no.value)+1:
-		return errorf(splitNo, no.at, "part %d, counted from 0, the name of the file says %d, counted from 1", no.value, namedNo)
+		return errorf(splitNo, no.at,
+			"part %d, counted from 0, the name of the file says %d, counted from 1", no.value, namedNo)
 	}
 	f.count = int(count.value)
 	if !named || no.value > 0 {
 		f.no = int(no.value) + 1
 		return nil
 	}
-	dir, err := src.Dir()
+	err := p.readParts(stem)
 	if err != nil {
-		return wire.Error(formatName, fileKeys[splitCount], count.at, err)
-	}
-	for i := 1; i < namedCount; i++ {
-		if i%expected == 1 {
-			dir.Expect(partNames(stem, i, namedCount))
-		}
-		if err := f.opts.Context.Err(); err != nil {
-			return err
-		}
-		if err := f.addPart(dir, shardname.Name(stem, i+1, namedCount, extension), i); err != nil {
-			return err
-		}
+		return err
 	}
 	return f.checkTotal()
+}
+
+// readParts reads the parts after the first, which are called like it.
+func (p *parser) readParts(stem string) error {
+	dir, err := p.f.parts[0].src.Dir()
+	if err != nil {
+		return wire.Error(formatName, fileKeys[splitCount], p.f.parts[0].said[splitCount].at, err)
+	}
+	count := p.f.count
+	for i := 1; i < count; i++ {
+		if i%expected == 1 {
+			dir.Expect(partNames(stem, i, count))
+		}
+		err := p.opts.Context.Err()
+		if err != nil {
+			return err
+		}
+		err = p.readPart(dir, shardname.Name(stem, i+1, count, extension), i)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // expected is the number of parts that are announced at once: the count in a file can be wrong.
@@ -118,28 +147,38 @@ func partNames(stem string, i, count int) (names []string) {
 	return names
 }
 
-// addPart opens part i, counted from 0.
-func (f *parsed) addPart(dir driver.Dir, name string, i int) error {
-	first := &f.parts[0].said
+// readPart reads part i, counted from 0.
+func (p *parser) readPart(dir driver.Dir, name string, i int) error {
+	count := &p.f.parts[0].said[splitCount]
 	src, space, err := dir.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%w: %w", format.ErrTruncated, err)
+	}
 	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			err = fmt.Errorf("%w: %w", format.ErrTruncated, err)
-		}
-		return wire.Error(formatName, fileKeys[splitCount], first[splitCount].at, fmt.Errorf("part %d of %d: %w", i+1, first[splitCount].value, err))
+		err = fmt.Errorf("part %d of %d: %w", i+1, count.value, err)
+		return wire.Error(formatName, fileKeys[splitCount], count.at, err)
 	}
-	if err = f.add(src, space); err == nil {
-		s := &f.parts[i].said
-		if s[splitNo].value != int64(i) {
-			err = errorf(splitNo, s[splitNo].at, "%d instead of %d", s[splitNo].value, i)
-		}
-		for key := splitCount; key <= splitTensors && err == nil; key++ {
-			if s[key].at > 0 && s[key].value != first[key].value {
-				err = errorf(key, s[key].at, "%d, the first part has %d", s[key].value, first[key].value)
-			}
+	err = p.readFile(src, space)
+	if err != nil {
+		return wire.Place(err, "", src.Path(), "")
+	}
+	return wire.Place(p.f.comparePart(i), "", src.Path(), "")
+}
+
+// comparePart compares what part i says about the model with the first part.
+func (f *parsed) comparePart(i int) error {
+	first := &f.parts[0].said
+	said := &f.parts[i].said
+	no := said[splitNo]
+	if no.value != int64(i) {
+		return errorf(splitNo, no.at, "%d instead of %d", no.value, i)
+	}
+	for _, key := range []int{splitCount, splitTensors} {
+		if said[key].at > 0 && said[key].value != first[key].value {
+			return errorf(key, said[key].at, "%d, the first part has %d", said[key].value, first[key].value)
 		}
 	}
-	return wire.Place(err, "", src.Path(), "")
+	return nil
 }
 
 // checkTotal compares the number of tensors of all parts with what the first says.
@@ -172,8 +211,10 @@ func (fileFormat) Split(parts []*schema.Schema) {
 		total += len(p.Tensors)
 	}
 	for i, p := range parts {
-		p.Metadata = append(slices.Clip(meta), schema.Entry{Key: fileKeys[splitNo], Value: uint16(i)},
-			schema.Entry{Key: fileKeys[splitCount], Value: uint16(len(parts))}, schema.Entry{Key: fileKeys[splitTensors], Value: int32(total)})
+		p.Metadata = append(slices.Clip(meta),
+			schema.Entry{Key: fileKeys[splitNo], Value: uint16(i)},
+			schema.Entry{Key: fileKeys[splitCount], Value: uint16(len(parts))},
+			schema.Entry{Key: fileKeys[splitTensors], Value: int32(total)})
 		meta = nil
 	}
 }

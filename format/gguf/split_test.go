@@ -1,6 +1,7 @@
 package gguf
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"testing"
@@ -44,6 +45,12 @@ func TestSplit(t *testing.T) {
 		t.Errorf("%d parts, %d tensors, %q", len(m.f.parts), m.Len(), m.Notes())
 	}
 	expect.Equal(t, schema.Metadata{{Key: "general.name", Value: "split"}}, expect.Got(t, m.Metadata))
+	for key, want := range map[string]any{"general.name": "split", "split.count": nil, "split.no": nil} {
+		got, err := m.Value(key)
+		if got != want || (want == nil) != errors.Is(err, format.ErrNotFound) {
+			t.Errorf("%s: %v, %v, want %v", key, got, err, want)
+		}
+	}
 	// The copy is one file.
 	s, err := m.Schema()
 	expect.OK(t, err)

@@ -17,7 +17,8 @@ func TypeName(t tensor.Info) (string, error) {
 			return e.name, nil
 		}
 	}
-	return "", fmt.Errorf("%w: %s has no name for %s elements", tensor.ErrUnsupported, formatName, t.TypeName())
+	return "", fmt.Errorf("%w: %s has no name for %s elements", tensor.ErrUnsupported, formatName,
+		t.TypeName())
 }
 
 // ParseType returns the type of elements that ggml calls name, as in tensor.Info: a DType, or an
@@ -29,7 +30,8 @@ func ParseType(name string) (tensor.DType, *tensor.Encoding, error) {
 			return e.dtype, e.encoding, nil
 		}
 	}
-	return tensor.Invalid, nil, fmt.Errorf("%w: %s has no type %q", tensor.ErrUnsupported, formatName, name)
+	return tensor.Invalid, nil, fmt.Errorf("%w: %s has no type %q", tensor.ErrUnsupported, formatName,
+		name)
 }
 
 // FileType is the metadata value general.file_type: how most tensors of a model are quantized, as

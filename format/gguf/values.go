@@ -12,6 +12,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
+	"github.com/weightmap/weightmap/internal/wire"
 )
 
 // chosen gives the values that all formats have the type that files usually have:
@@ -48,7 +49,8 @@ func narrow(n int64) any {
 }
 
 func narrowFloat(x float64) any {
-	if single := float32(x); math.Float64bits(float64(single)) == math.Float64bits(x) {
+	single := float32(x)
+	if math.Float64bits(float64(single)) == math.Float64bits(x) {
 		return single
 	}
 	return x
@@ -56,11 +58,13 @@ func narrowFloat(x float64) any {
 
 // number chooses the type of a number that is written as text.
 func number(text string) (any, error) {
-	if n, err := strconv.ParseInt(text, 10, 64); err == nil && strconv.FormatInt(n, 10) == text {
+	n, _ := strconv.ParseInt(text, 10, 64)
+	if strconv.FormatInt(n, 10) == text {
 		return narrow(n), nil
 	}
-	if n, err := strconv.ParseUint(text, 10, 64); err == nil && strconv.FormatUint(n, 10) == text {
-		return n, nil
+	u, _ := strconv.ParseUint(text, 10, 64)
+	if strconv.FormatUint(u, 10) == text {
+		return u, nil
 	}
 	x, err := exactFloat(text)
 	return narrowFloat(x), err
@@ -133,48 +137,60 @@ func valueTypeOf(v any) (t valueType, isList, ok bool) {
 
 // appendValue appends the type of a value and the value; of a list the type and the number of the
 // elements, and behind the type of lists unless it is in another one.
-func appendValue(b []byte, v any, depth int) (_ []byte, err error) {
+func appendValue(b []byte, v any, depth int) ([]byte, error) {
 	t, isList, ok := valueTypeOf(v)
-	switch {
-	case !ok || !isList && depth > 1:
+	if !ok || !isList && depth > 1 {
 		return nil, fmt.Errorf("%w: a value of type %s", format.ErrUnsupported, schema.TypeName(v))
-	case depth > maxDepth:
+	}
+	if depth > maxDepth {
 		return nil, errDeep
 	}
-	le := binary.LittleEndian
+	w := wire.Buffer(b)
 	if isList && depth == 1 {
-		b = le.AppendUint32(b, uint32(typeArray))
+		w.U32(uint32(typeArray))
 	}
-	b = le.AppendUint32(b, uint32(t))
+	w.U32(uint32(t))
 	switch v := v.(type) {
 	case string:
-		return appendText(b, v), nil
+		putText(&w, v)
+		return w, nil
 	case []string:
-		b = le.AppendUint64(b, uint64(len(v)))
+		w.U64(uint64(len(v)))
 		for _, s := range v {
-			b = appendText(b, s)
+			putText(&w, s)
 		}
-		return b, nil
+		return w, nil
 	case []any:
-		b = le.AppendUint64(b, uint64(len(v)))
-		for i := 0; i < len(v) && err == nil; i++ {
-			b, err = appendValue(b, v[i], depth+1)
-		}
-		return b, err
+		w.U64(uint64(len(v)))
+		return appendLists(w, v, depth+1)
 	}
 	if isList {
-		b = le.AppendUint64(b, uint64(binary.Size(v))/valueSizes[t])
+		w.U64(uint64(binary.Size(v)) / valueSizes[t])
 	}
-	return binary.Append(b, le, v)
+	return binary.Append(w, binary.LittleEndian, v)
 }
 
-func appendText(b []byte, s string) []byte {
-	return append(binary.LittleEndian.AppendUint64(b, uint64(len(s))), s...)
+func appendLists(b []byte, lists []any, depth int) ([]byte, error) {
+	for _, list := range lists {
+		appended, err := appendValue(b, list, depth)
+		if err != nil {
+			return nil, err
+		}
+		b = appended
+	}
+	return b, nil
+}
+
+// putText appends a text after its length.
+func putText(w *wire.Buffer, s string) {
+	w.U64(uint64(len(s)))
+	w.Str(s)
 }
 
 var (
 	errDeep  = fmt.Errorf("%w: arrays nested more than %d deep", format.ErrUnsupported, maxDepth)
-	errMixed = fmt.Errorf("%w: an array with elements of several types, or of none that the format has", format.ErrUnsupported)
+	errMixed = fmt.Errorf("%w: an array with elements of several types, or of none that the format has",
+		format.ErrUnsupported)
 )
 
 // fromJSON returns the value that a valid JSON text stands for; of an array a slice of the type
@@ -195,7 +211,8 @@ func fromJSON(text []byte, depth int) (any, error) {
 	default:
 		return number(string(text))
 	}
-	switch first := bytes.TrimLeft(text[1:], " \t\r\n")[0]; first {
+	first := bytes.TrimLeft(text[1:], " \t\r\n")[0]
+	switch first {
 	case ']':
 		return []int32{}, nil
 	case '"':
@@ -216,46 +233,68 @@ func fromString(text []byte) (string, error) {
 func fromBool(text []byte) (bool, error) { return text[0] == 't', nil }
 
 // all makes a slice of the elements of a JSON array, which begin with one of some characters.
-func all[T any](text []byte, begin string, parse func(raw []byte) (T, error)) (list []T, err error) {
-	list = make([]T, 0, bytes.Count(text, []byte{','})+1)
+func all[T any](text []byte, begin string, parse func(raw []byte) (T, error)) ([]T, error) {
+	list := make([]T, 0, bytes.Count(text, []byte{','})+1)
+	refused := errMixed // of a text that ends early
 	whole := jsonmeta.Elements(text, func(raw []byte) bool {
-		var v T
-		if err = errMixed; strings.IndexByte(begin, raw[0]) >= 0 {
-			v, err = parse(raw)
+		if strings.IndexByte(begin, raw[0]) < 0 {
+			return false
+		}
+		v, err := parse(raw)
+		if err != nil {
+			refused = err
+			return false
 		}
 		list = append(list, v)
-		return err == nil
+		return true
 	})
-	if !whole && err == nil {
-		err = errMixed
+	if !whole {
+		return nil, refused
 	}
-	return list, err
+	return list, nil
 }
 
 // numbers chooses the first of int32, int64, uint64, float32 and float64 that
 // holds all of the numbers.
 func numbers(text []byte) (any, error) {
 	const begin = "-0123456789"
-	if list, err := all(text, begin, func(raw []byte) (int32, error) {
-		x, err := strconv.ParseInt(string(raw), 10, 32)
-		return int32(x), err
-	}); err == nil {
-		return list, nil
+	int32s, err := all(text, begin, parseInt32)
+	if err == nil {
+		return int32s, nil
 	}
-	if list, err := all(text, begin, func(raw []byte) (int64, error) { return strconv.ParseInt(string(raw), 10, 64) }); err == nil {
-		return list, nil
+	int64s, err := all(text, begin, parseInt64)
+	if err == nil {
+		return int64s, nil
 	}
-	if list, err := all(text, begin, func(raw []byte) (uint64, error) { return strconv.ParseUint(string(raw), 10, 64) }); err == nil {
-		return list, nil
+	uint64s, err := all(text, begin, parseUint64)
+	if err == nil {
+		return uint64s, nil
 	}
-	if list, err := all(text, begin, func(raw []byte) (float32, error) {
-		x, err := exactFloat(string(raw))
-		if float64(float32(x)) != x {
-			err = errMixed
-		}
-		return float32(x), err
-	}); err == nil {
-		return list, nil
+	float32s, err := all(text, begin, parseFloat32)
+	if err == nil {
+		return float32s, nil
 	}
-	return all(text, begin, func(raw []byte) (float64, error) { return exactFloat(string(raw)) })
+	return all(text, begin, parseFloat64)
 }
+
+func parseInt32(raw []byte) (int32, error) {
+	n, err := strconv.ParseInt(string(raw), 10, 32)
+	return int32(n), err
+}
+
+func parseInt64(raw []byte) (int64, error) { return strconv.ParseInt(string(raw), 10, 64) }
+
+func parseUint64(raw []byte) (uint64, error) { return strconv.ParseUint(string(raw), 10, 64) }
+
+func parseFloat32(raw []byte) (float32, error) {
+	x, err := exactFloat(string(raw))
+	if err != nil {
+		return 0, err
+	}
+	if float64(float32(x)) != x {
+		return 0, errMixed
+	}
+	return float32(x), nil
+}
+
+func parseFloat64(raw []byte) (float64, error) { return exactFloat(string(raw)) }

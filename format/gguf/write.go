@@ -2,7 +2,6 @@ package gguf
 
 import (
 	"cmp"
-	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
@@ -17,7 +16,8 @@ import (
 // Losses implements driver.Writer.
 func (fileFormat) Losses(p *schema.Schema, o *driver.LayoutOptions, l *schema.LossList) error {
 	if o.Align > math.MaxUint32 || o.Align != 0 && checkAlign(uint32(o.Align)) != nil {
-		return driver.OptionError(formatName, "Align", "%d, not a power of two from %d to 2^31", o.Align, minAlign)
+		return driver.OptionError(formatName, "Align", "%d, not a power of two from %d to 2^31", o.Align,
+			minAlign)
 	}
 	l.AllQuantization(p, "GGUF has no quantization parameters next to the data")
 	l.AnyGraph(p, "GGUF has no graph")
@@ -25,19 +25,24 @@ func (fileFormat) Losses(p *schema.Schema, o *driver.LayoutOptions, l *schema.Lo
 	l.UniqueMetadata(p, func(_ int, e schema.Entry) error { return checkEntry(e, was) })
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
-		if _, ok := codeOf(t); !ok {
-			l.Fixed(schema.LossDType, t.Name, fmt.Errorf("%w: %s elements (GGUF has float16, bfloat16, float32, float64, int8 to int64, and its blocks)", format.ErrUnsupported, t.TypeName()))
+		_, ok := codeOf(t)
+		if !ok {
+			l.Fixed(schema.LossDType, t.Name, fmt.Errorf("%w: %s elements "+
+				"(GGUF has float16, bfloat16, float32, float64, int8 to int64, and its blocks)",
+				format.ErrUnsupported, t.TypeName()))
 		}
 		if len(t.Shape) > maxRank {
-			l.Fixed(schema.LossShape, t.Name, fmt.Errorf("%w: shape %v has more than %d dims", format.ErrUnsupported, t.Shape, maxRank))
+			l.Fixed(schema.LossShape, t.Name, fmt.Errorf("%w: shape %v has more than %d dims",
+				format.ErrUnsupported, t.Shape, maxRank))
 		}
 	}
 	_, align := aligned(p.Metadata, o.Align)
 	loose := looseTensors(p.Tensors, align)
 	for _, i := range loose[:max(0, len(loose)-1)] {
 		t := &p.Tensors[i]
-		l.Fixed(schema.LossDType, t.Name, fmt.Errorf("%w: the size of %s elements is not known, so the tensor ends where the next one begins, at a multiple of %d: its %d bytes would be read as more",
-			format.ErrUnsupported, t.TypeName(), align, t.Size))
+		l.Fixed(schema.LossDType, t.Name, fmt.Errorf("%w: the size of %s elements is not known, "+
+			"so the tensor ends where the next one begins, at a multiple of %d: "+
+			"its %d bytes would be read as more", format.ErrUnsupported, t.TypeName(), align, t.Size))
 	}
 	return nil
 }
@@ -58,25 +63,31 @@ func looseTensors(tensors []tensor.Info, align int64) []int {
 
 // checkEntry returns an error for an entry that would not be read back unchanged.
 func checkEntry(e schema.Entry, was map[string]entry) error {
-	if err := tensor.CheckName(e.Key); err != nil {
+	err := tensor.CheckName(e.Key)
+	if err != nil {
 		return fmt.Errorf("%w as a metadata key", err)
 	}
 	if len(e.Key) > maxKey {
-		return fmt.Errorf("%w: the key has %d bytes, at most %d are possible", format.ErrLimit, len(e.Key), maxKey)
+		return fmt.Errorf("%w: the key has %d bytes, at most %d are possible", format.ErrLimit,
+			len(e.Key), maxKey)
 	}
 	if e.Key == keyAlignment {
 		_, err := alignOf(e.Value)
 		return err
 	}
-	_, err := appendEntry(nil, e, was)
+	_, err = appendEntry(nil, e, was)
 	return err
 }
 
 // appendEntry appends type and value of an entry: as they were in the file that is copied, if
 // unchanged.
 func appendEntry(b []byte, e schema.Entry, was map[string]entry) ([]byte, error) {
-	if old := was[e.Key]; old.unchanged(e.Value) {
-		return append(binary.LittleEndian.AppendUint32(b, uint32(old.typ)), old.value...), nil
+	old := was[e.Key]
+	if old.unchanged(e.Value) {
+		w := wire.Buffer(b)
+		w.U32(uint32(old.typ))
+		w.Raw(old.value)
+		return w, nil
 	}
 	v, err := chosen(e.Value)
 	if err != nil {
@@ -87,16 +98,19 @@ func appendEntry(b []byte, e schema.Entry, was map[string]entry) ([]byte, error)
 
 // alignOf returns the alignment that a value stands for.
 func alignOf(v any) (uint32, error) {
+	const text = "%w: it would be read as the alignment: %w"
 	v, err := chosen(v)
-	n, ok := v.(uint32)
-	if err == nil && !ok {
-		err = fmt.Errorf("%T is not a uint32", v)
-	}
-	if err == nil {
-		err = checkAlign(n)
-	}
 	if err != nil {
-		return 0, fmt.Errorf("%w: it would be read as the alignment: %w", format.ErrUnsupported, err)
+		return 0, fmt.Errorf(text, format.ErrUnsupported, err)
+	}
+	n, ok := v.(uint32)
+	if !ok {
+		return 0, fmt.Errorf(text, format.ErrUnsupported,
+			fmt.Errorf("%s is not a uint32", schema.TypeName(v)))
+	}
+	err = checkAlign(n)
+	if err != nil {
+		return 0, fmt.Errorf(text, format.ErrUnsupported, err)
 	}
 	return n, nil
 }
@@ -124,34 +138,40 @@ func aligned(meta schema.Metadata, wanted int64) (schema.Metadata, int64) {
 // Layout implements driver.Writer.
 func (fileFormat) Layout(p *schema.Schema, o *driver.LayoutOptions) (*driver.Layout, error) {
 	meta, align := aligned(p.Metadata, o.Align)
-	if no, _ := meta.Get(fileKeys[splitNo]); no == nil || no == uint16(0) { // the first part says it for all
+	no, _ := meta.Get(fileKeys[splitNo])
+	if no == nil || no == uint16(0) { // the first part says it for all
 		meta = withQuantVersion(meta, p.Tensors)
 	}
-	le := binary.LittleEndian
-	b := le.AppendUint32([]byte(magic), writeVersion)
-	b = le.AppendUint64(le.AppendUint64(b, uint64(len(p.Tensors))), uint64(len(meta)))
+	var w wire.Buffer
+	w.Str(magic)
+	w.U32(writeVersion)
+	w.U64(uint64(len(p.Tensors)))
+	w.U64(uint64(len(meta)))
 	was := originals(p)
 	for _, e := range meta {
-		b, _ = appendEntry(appendText(b, e.Key), e, was) // Losses has checked it
+		putText(&w, e.Key)
+		w, _ = appendEntry(w, e, was) // Losses has checked it
 	}
 	l := &driver.Layout{Offsets: make([]int64, len(p.Tensors))}
 	end := placeTensors(p.Tensors, l.Offsets, align)
-	b = slices.Grow(b, 80*len(p.Tensors))
+	w = slices.Grow(w, 80*len(p.Tensors))
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
-		b = le.AppendUint32(appendText(b, t.Name), uint32(len(t.Shape)))
-		for k := range t.Shape {
-			b = le.AppendUint64(b, uint64(t.Shape[len(t.Shape)-1-k]))
+		putText(&w, t.Name)
+		w.U32(uint32(len(t.Shape)))
+		for _, dim := range slices.Backward(t.Shape) {
+			w.I64(dim)
 		}
 		code, _ := codeOf(t)
-		b = le.AppendUint64(le.AppendUint32(b, code), uint64(l.Offsets[i]))
+		w.U32(code)
+		w.I64(l.Offsets[i])
 	}
-	data := wire.AlignUp(int64(len(b)), align)
+	data := wire.AlignUp(int64(len(w)), align)
 	for i := range l.Offsets {
 		l.Offsets[i] += data
 	}
 	l.Size = data + end
-	l.Parts = []driver.Part{{Bytes: b}}
+	l.Parts = []driver.Part{{Bytes: w}}
 	return l, nil
 }
 
@@ -178,7 +198,9 @@ func placeTensors(tensors []tensor.Info, offsets []int64, align int64) int64 {
 
 // withQuantVersion adds the version of the blocks where there are some and the metadata do not say.
 func withQuantVersion(meta schema.Metadata, tensors []tensor.Info) schema.Metadata {
-	if _, has := meta.Get(keyQuantVersion); has || !slices.ContainsFunc(tensors, func(t tensor.Info) bool { return t.Encoding == q8_0 }) {
+	_, has := meta.Get(keyQuantVersion)
+	hasBlocks := slices.ContainsFunc(tensors, func(t tensor.Info) bool { return t.Encoding == q8_0 })
+	if has || !hasBlocks {
 		return meta
 	}
 	return append(slices.Clip(meta), schema.Entry{Key: keyQuantVersion, Value: uint32(2)})
