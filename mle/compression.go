@@ -24,8 +24,12 @@ type compressor interface {
 // which differs from b if m is lossy.
 func compress(m Method, b []byte, level int) (out []byte, sum uint32, err error) {
 	c := methods[m].codec
-	if out, err = c.Compress(b, level); err != nil || !m.lossy() {
-		return out, tensor.CRC32(b), err
+	out, err = c.Compress(b, level)
+	if err != nil {
+		return nil, 0, err
+	}
+	if !m.lossy() {
+		return out, tensor.CRC32(b), nil
 	}
 	var back crc
 	err = codecs.DataTo(&back, c, out, int64(len(b)), nil)
@@ -66,8 +70,9 @@ func (a approximation) Compress(src []byte, _ int) ([]byte, error) {
 // floatsOf returns the little-endian floats of b: its memory where the host allows that,
 // else a copy.
 func floatsOf(b []byte) (floats []float32, alias bool) {
-	if x, ok := memory.Cast[float32](b); ok && memory.LittleEndian {
-		return x, true
+	floats, ok := memory.Cast[float32](b)
+	if ok && memory.LittleEndian {
+		return floats, true
 	}
 	floats = make([]float32, len(b)/4)
 	vector.Copy(floats, b, 4)
@@ -96,10 +101,12 @@ func (a approximation) DecodeTo(w io.Writer, src []byte, _ int64) error {
 	out := memory.Aligned(4 * min(step, len(rest)) / width)
 	for piece := range slices.Chunk(rest, step) {
 		floats := out[:4*len(piece)/width]
-		if err := widen(floats, head, piece); err != nil {
+		err := widen(floats, head, piece)
+		if err != nil {
 			return err
 		}
-		if _, err := w.Write(floats); err != nil {
+		_, err = w.Write(floats)
+		if err != nil {
 			return err
 		}
 	}
@@ -115,18 +122,27 @@ func widen(out, head, in []byte) error {
 	info := tensor.Info{DType: tensor.Float16, Shape: tensor.Shape{int64(len(floats))}}
 	if head != nil {
 		if head[5]|head[6]|head[7] != 0 {
-			return fmt.Errorf("%w: the bytes after the zero point are % x, not 0", format.ErrCorrupt, head[5:])
+			return fmt.Errorf("%w: the bytes after the zero point are % x, not 0", format.ErrCorrupt,
+				head[5:])
 		}
 		scale := math.Float32frombits(binary.LittleEndian.Uint32(head))
 		info.DType = tensor.Uint8
-		info.Quant = &tensor.Quantization{Scales: []float32{scale}, ZeroPoints: []int32{int32(head[4])}, Axis: tensor.PerTensor}
+		info.Quant = &tensor.Quantization{
+			Scales:     []float32{scale},
+			ZeroPoints: []int32{int32(head[4])},
+			Axis:       tensor.PerTensor,
+		}
 	}
 	stored, err := tensor.FromInfo(info, in)
-	if err == nil {
-		_, err = tensor.Decode(floats[:0], stored)
+	if err != nil {
+		return err
+	}
+	_, err = tensor.Decode(floats[:0], stored)
+	if err != nil {
+		return err
 	}
 	if !alias {
 		vector.Copy(out, memory.BytesOf(floats), 4)
 	}
-	return err
+	return nil
 }

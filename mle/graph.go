@@ -60,7 +60,8 @@ const (
 )
 
 // ids returns the first n ids of a list and counts those without descriptor.
-func (f *parsed) ids(list wire.Uint32s, n int) []uint32 {
+func (p *parser) ids(list wire.Uint32s, n int) []uint32 {
+	f := p.f
 	out := make([]uint32, n)
 	for k := range out {
 		out[k] = list.At(k)
@@ -96,14 +97,15 @@ func readNode(r *wire.Record) (n node) {
 }
 
 // readNodes reads n nodes, and their attributes, which follow the last of them.
-func (f *parsed) readNodes(r *wire.Record, n int) {
-	f.built = int64(n)*nodeBytes + int64(len(f.ir.Tensors))*descriptorBytes
+func (p *parser) readNodes(r *wire.Record, n int) {
+	f := p.f
+	p.built = int64(n)*nodeBytes + int64(len(f.ir.Tensors))*descriptorBytes
 	if n == 0 {
 		return
 	}
 	attrsAt := r.Offset() - f.h.Graph.Offset + int64(n)*nodeSize // in the section
 	f.ir.Nodes = make([]IRNode, n)
-	f.attributes = map[shared[byte]][]schema.Attribute{}
+	p.attributes = map[shared[byte]][]schema.Attribute{}
 	for i := range r.Records("node", n, nodeSize) {
 		row := readNode(r)
 		if r.Err() != nil {
@@ -111,23 +113,23 @@ func (f *parsed) readNodes(r *wire.Record, n int) {
 		}
 		to := &f.ir.Nodes[i]
 		to.Op = opOfCode(row.op, f.h.Version)
-		to.Inputs = f.ids(row.inputs, int(row.numInputs))
-		to.Outputs = f.ids(row.outputs, int(row.numOutputs))
-		to.Params = f.ids(row.params, int(row.numParams))
-		f.built += (int64(row.numInputs) + int64(row.numOutputs) + int64(row.numParams)) * idBytes
+		to.Inputs = p.ids(row.inputs, int(row.numInputs))
+		to.Outputs = p.ids(row.outputs, int(row.numOutputs))
+		to.Params = p.ids(row.params, int(row.numParams))
+		p.built += (int64(row.numInputs) + int64(row.numOutputs) + int64(row.numParams)) * idBytes
 		if row.attrSize == 0 {
 			continue
 		}
 		from := int64(row.attrOffset)
 		size := int64(row.attrSize)
-		if from < attrsAt || from+size > int64(len(f.graph)) {
+		if from < attrsAt || from+size > int64(len(p.graph)) {
 			r.BadField("attr_offset", format.ErrCorrupt,
 				"attributes from %d to %d of the graph section, they are between %d and %d",
-				from, from+size, attrsAt, len(f.graph))
+				from, from+size, attrsAt, len(p.graph))
 			return
 		}
-		to.Attributes = f.graph[from:][:size:size]
-		err := f.readAttributes(to.Attributes, from, attrsAt)
+		to.Attributes = p.graph[from:][:size:size]
+		err := p.readAttributes(to.Attributes, from, attrsAt)
 		if err != nil {
 			r.Stop(err)
 		}
@@ -148,32 +150,33 @@ var jsonOptions = jsonmeta.Options{LoneSurrogates: true, Alias: true, Finite: tr
 // readAttributes decodes attributes at offset at of the section, unless it did so for
 // another node. Nodes may share them, so a small section can cause much work: ranges that
 // overlap too much are refused.
-func (f *parsed) readAttributes(text json.RawMessage, at, attrsAt int64) error {
+func (p *parser) readAttributes(text json.RawMessage, at, attrsAt int64) error {
+	f := p.f
 	const proportion = 64
 	key := sharedKey(text)
-	_, known := f.attributes[key]
+	_, known := p.attributes[key]
 	if known {
 		return nil
 	}
-	f.overlap += int64(len(text))
-	area := int64(len(f.graph)) - attrsAt
-	if f.overlap > proportion*area+1<<20 {
-		return fail("attributes", f.h.Graph.Offset+attrsAt, format.ErrLimit,
-			"ranges of %d bytes overlap in %d", f.overlap, area)
+	p.overlap += int64(len(text))
+	area := int64(len(p.graph)) - attrsAt
+	if p.overlap > proportion*area+1<<20 {
+		return errorf("attributes", f.h.Graph.Offset+attrsAt, format.ErrLimit,
+			"ranges of %d bytes overlap in %d", p.overlap, area)
 	}
 	list, err := jsonmeta.Parse(text, jsonOptions)
 	if err != nil {
 		return jsonError(err, "attributes", f.h.Graph.Offset+at)
 	}
-	f.attributes[key] = nil
-	f.built += int64(len(text)+len(list)*jsonmeta.EntryBytes) + 16*int64(bytes.Count(text,
+	p.attributes[key] = nil
+	p.built += int64(len(text)+len(list)*jsonmeta.EntryBytes) + 16*int64(bytes.Count(text,
 		[]byte{','}))
-	if f.built <= f.memory.Room(f.structure()) { // otherwise neutral fails
+	if p.built <= f.memory.Room(f.structure()) { // otherwise neutral fails
 		attributes := make([]schema.Attribute, len(list))
 		for i, e := range list {
 			attributes[i] = schema.Attribute{Name: e.Key, Value: attributeValue(e.Value)}
 		}
-		f.attributes[key] = attributes
+		p.attributes[key] = attributes
 	}
 	return nil
 }
@@ -182,12 +185,13 @@ func (f *parsed) readAttributes(text json.RawMessage, at, attrsAt int64) error {
 func (f *parsed) structure() int64 { return f.h.Graph.Size + f.h.Metadata.Size }
 
 // neutral returns the neutral graph, nil if there are no nodes, inputs and outputs.
-func (f *parsed) neutral() (*schema.Graph, error) {
+func (p *parser) neutral() (*schema.Graph, error) {
+	f := p.f
 	ir := &f.ir
 	if len(ir.Nodes)+len(ir.Inputs)+len(ir.Outputs) == 0 {
 		return nil, nil
 	}
-	err := f.memory.Build(f.built+int64(f.beyond)*beyondBytes, f.structure())
+	err := f.memory.Build(p.built+int64(f.beyond)*beyondBytes, f.structure())
 	if err != nil {
 		return nil, wire.Error(formatName, "graph", f.h.Graph.Offset, err)
 	}
@@ -205,10 +209,10 @@ func (f *parsed) neutral() (*schema.Graph, error) {
 			Outputs: of.names(from.Outputs),
 		}
 		if len(from.Attributes) > 0 {
-			g.Nodes[i].Attributes = f.attributes[sharedKey(from.Attributes)]
+			g.Nodes[i].Attributes = p.attributes[sharedKey(from.Attributes)]
 		}
 	}
-	f.attributes = nil
+	p.attributes = nil
 	return g, nil
 }
 
@@ -305,30 +309,49 @@ func attributeValue(v any) any {
 // listValue converts an array of integers, floats or strings to []int64, []float64 or
 // []string. It returns nil for any other array.
 func listValue(array json.RawMessage) any {
-	var ints []int64
-	var floats []float64
-	var texts []string
-	n := 0
-	ok := jsonmeta.Elements(array, func(raw []byte) bool {
-		n++
-		if text, whole, isText := jsonmeta.Text(raw); isText && whole {
-			texts = append(texts, string(text))
-		} else if i, err := strconv.ParseInt(string(raw), 10, 64); err == nil && strconv.FormatInt(i, 10) == string(raw) {
-			ints = append(ints, i)
-		} else if x, exact := jsonmeta.Float(string(raw)); exact {
-			floats = append(floats, x)
-		}
-		return max(len(texts), len(ints), len(floats)) == n
-	})
+	var l elements
+	whole := jsonmeta.Elements(array, l.add)
 	switch {
-	case !ok || n == 0:
+	case !whole:
 		return nil
-	case texts != nil:
-		return texts
-	case ints != nil:
-		return ints
+	case l.texts != nil:
+		return l.texts
+	case l.ints != nil:
+		return l.ints
+	case l.floats != nil:
+		return l.floats
 	}
-	return floats
+	return nil
+}
+
+// elements are those of an array, of one type.
+type elements struct {
+	n      int
+	ints   []int64
+	floats []float64
+	texts  []string
+}
+
+// add adds an element. It returns false if that has another type than those before, or none of the
+// three.
+func (l *elements) add(raw []byte) bool {
+	l.n++
+	text, whole, isText := jsonmeta.Text(raw)
+	if isText {
+		l.texts = append(l.texts, string(text))
+		return whole && len(l.texts) == l.n
+	}
+	i, _ := strconv.ParseInt(string(raw), 10, 64)
+	if strconv.FormatInt(i, 10) == string(raw) {
+		l.ints = append(l.ints, i)
+		return len(l.ints) == l.n
+	}
+	x, exact := jsonmeta.Float(string(raw))
+	if !exact {
+		return false
+	}
+	l.floats = append(l.floats, x)
+	return len(l.floats) == l.n
 }
 
 // jsonError locates an error of a JSON text that begins at offset base.

@@ -1,7 +1,6 @@
 package mle
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -70,13 +69,16 @@ func (b *graphBuilder) constants(n int) {
 // id returns the number of a value. A new value becomes a placeholder of unknown dtype
 // and shape.
 func (b *graphBuilder) id(name string) uint32 {
-	if i, ok := b.tensors[name]; ok {
+	i, isTensor := b.tensors[name]
+	if isTensor {
 		b.constants(i + 1)
 	}
-	if id, ok := b.ids[name]; ok {
+	id, known := b.ids[name]
+	if known {
 		return id
 	}
-	if err := tensor.CheckName(name); err != nil {
+	err := tensor.CheckName(name)
+	if err != nil {
 		b.lose(fmt.Errorf("value %q: %w", name, err))
 	}
 	return b.add(Descriptor{Name: name, Code: unknownDType})
@@ -151,7 +153,8 @@ func (b *graphBuilder) describe(id uint32, v *schema.ValueInfo) {
 		}
 		shape = append(shape, dim.Size)
 	}
-	if err := fits(shape); err != nil {
+	err := fits(shape)
+	if err != nil {
 		b.lose(err)
 		return
 	}
@@ -162,13 +165,26 @@ func (b *graphBuilder) describe(id uint32, v *schema.ValueInfo) {
 		b.described[id] = true
 		d.Code, _ = dtypeCode(v.DType)
 	}
-	switch {
-	case v.DType != tensor.Invalid && v.DType != dtypes[d.Code], v.DType == tensor.Invalid && v.Code != "",
-		v.Dims != nil && len(v.Dims) == 0, // looks like an unknown shape
-		len(shape) > 0 && !shape.Equal(d.Shape),
-		slices.ContainsFunc(v.Dims, func(dim schema.Dim) bool { return dim.Size == dynamicDim }):
-		b.losses.Converted(schema.LossValue, v.Name, "MLE cannot store its dtype or shape, or they differ from those of its tensor or of an earlier description")
+	if d.holds(v, shape) {
+		return
 	}
+	b.losses.Converted(schema.LossValue, v.Name, "MLE cannot store its dtype or shape, "+
+		"or they differ from those of its tensor or of an earlier description")
+}
+
+// holds reports whether a descriptor says the same as a value of the graph, whose dims are shape.
+func (d *Descriptor) holds(v *schema.ValueInfo, shape tensor.Shape) bool {
+	switch {
+	case v.DType != tensor.Invalid && v.DType != dtypes[d.Code]:
+		return false
+	case v.DType == tensor.Invalid && v.Code != "":
+		return false
+	case v.Dims != nil && len(v.Dims) == 0: // looks like an unknown shape
+		return false
+	case len(shape) > 0 && !shape.Equal(d.Shape):
+		return false
+	}
+	return !slices.ContainsFunc(v.Dims, func(dim schema.Dim) bool { return dim.Size == dynamicDim })
 }
 
 // node numbers the values of node i.
@@ -183,7 +199,8 @@ func (b *graphBuilder) node(i int, n *schema.Node) IRNode {
 	b.part = func() string { return fmt.Sprintf("nodes[%d] (%s)", i, n.Op) }
 	op, ok := opOf(n.Op, b.version)
 	if !ok {
-		b.lose(fmt.Errorf("%w: operator %q has no code in version %d", format.ErrUnsupported, n.Op, b.version))
+		b.lose(fmt.Errorf("%w: operator %q has no code in version %d", format.ErrUnsupported, n.Op,
+			b.version))
 	}
 	params := b.firstParam(op, n.Inputs)
 	out.Op = op
@@ -215,18 +232,25 @@ func (b *graphBuilder) object(i int, attributes []schema.Attribute) json.RawMess
 		return nil
 	}
 	of := sharedKey(attributes)
-	if object, ok := b.objects[of]; ok {
+	object, ok := b.objects[of]
+	if ok {
 		return object
 	}
 	m := make(schema.Metadata, len(attributes))
 	for j, a := range attributes {
 		m[j] = schema.Entry{Key: a.Name, Value: a.Value}
 	}
-	out, err := jsonmeta.Marshal(m, jsonOptions)
-	if err == nil {
-		b.objects[of] = out
-		return out
+	object, err := jsonmeta.Marshal(m, jsonOptions)
+	if err != nil {
+		b.loseAttributes(i, m)
+		return nil
 	}
+	b.objects[of] = object
+	return object
+}
+
+// loseAttributes adds the losses of the attributes m of node i.
+func (b *graphBuilder) loseAttributes(i int, m schema.Metadata) {
 	keys := make(map[string]bool, len(m))
 	for j, e := range m {
 		_, err := jsonmeta.Marshal(m[j:j+1], jsonOptions)
@@ -238,39 +262,22 @@ func (b *graphBuilder) object(i int, attributes []schema.Attribute) json.RawMess
 		}
 		keys[e.Key] = true
 	}
-	return nil
 }
 
 // checkIR checks that the caller's graph matches the schema and fits the layout.
 func checkIR(ir *IR, p *schema.Schema, version uint32) error {
-	names := map[string]bool{}
-	left := p.Tensors
-	for i := range ir.Tensors {
-		d := &ir.Tensors[i]
-		switch err := cmp.Or(tensor.CheckName(d.Name), fits(d.Shape)); {
-		case err != nil:
-			return refuse("IR", err, "tensor %d (%q)", i, d.Name)
-		case names[d.Name]:
-			return refuse("IR", format.ErrCorrupt, "tensor %q occurs twice", d.Name)
-		}
-		names[d.Name] = true
-		if !d.Constant() {
-			continue
-		}
-		if len(left) == 0 || left[0].Name != d.Name || left[0].DType != d.DType || !left[0].Shape.Equal(d.Shape) || left[0].Size != d.Size {
-			return refuse("IR", format.ErrCorrupt, "constant %q is not the schema's next tensor", d.Name)
-		}
-		left = left[1:]
-	}
-	if len(left) > 0 {
-		return refuse("IR", format.ErrCorrupt, "it lacks tensor %q of the schema", left[0].Name)
+	err := checkDescriptors(ir, p.Tensors)
+	if err != nil {
+		return err
 	}
 	most := max(len(ir.Inputs), len(ir.Outputs))
 	for i := range ir.Nodes {
 		n := &ir.Nodes[i]
 		most = max(most, len(n.Inputs), len(n.Outputs), len(n.Params))
-		if _, ok := n.Op.code(version); !ok {
-			return refuse(fmt.Sprintf("node %d", i), format.ErrUnsupported, "version %d has no code for operator %v", version, n.Op)
+		_, ok := n.Op.code(version)
+		if !ok {
+			return refuse(fmt.Sprintf("node %d", i), format.ErrUnsupported,
+				"version %d has no code for operator %v", version, n.Op)
 		}
 	}
 	if most > maxIDs {
@@ -279,13 +286,50 @@ func checkIR(ir *IR, p *schema.Schema, version uint32) error {
 	return nil
 }
 
+// checkDescriptors checks that the constants among the descriptors are the tensors of the schema.
+func checkDescriptors(ir *IR, tensors []tensor.Info) error {
+	names := map[string]bool{}
+	for i := range ir.Tensors {
+		d := &ir.Tensors[i]
+		err := tensor.CheckName(d.Name)
+		if err != nil {
+			return refuse("IR", err, "tensor %d (%q)", i, d.Name)
+		}
+		err = fits(d.Shape)
+		if err != nil {
+			return refuse("IR", err, "tensor %d (%q)", i, d.Name)
+		}
+		if names[d.Name] {
+			return refuse("IR", format.ErrCorrupt, "tensor %q occurs twice", d.Name)
+		}
+		names[d.Name] = true
+		if !d.Constant() {
+			continue
+		}
+		if len(tensors) == 0 || !d.describes(&tensors[0]) {
+			return refuse("IR", format.ErrCorrupt, "constant %q is not the schema's next tensor", d.Name)
+		}
+		tensors = tensors[1:]
+	}
+	if len(tensors) > 0 {
+		return refuse("IR", format.ErrCorrupt, "it lacks tensor %q of the schema", tensors[0].Name)
+	}
+	return nil
+}
+
+// describes reports whether a constant has name, type and shape of a tensor.
+func (d *Descriptor) describes(t *tensor.Info) bool {
+	return d.Name == t.Name && d.DType == t.DType && t.Shape.Equal(d.Shape) && d.Size == t.Size
+}
+
 // encodeGraph returns the graph section. offsets has the offsets of the constants.
 func encodeGraph(ir *IR, version uint32, offsets []int64) ([]byte, error) {
 	attrs, at, err := joinAttributes(ir)
 	if err != nil {
 		return nil, err
 	}
-	w := make(wire.Buffer, 0, graphHead+len(ir.Tensors)*descriptorSize+len(ir.Nodes)*nodeSize+len(attrs))
+	size := graphHead + len(ir.Tensors)*descriptorSize + len(ir.Nodes)*nodeSize + len(attrs)
+	w := make(wire.Buffer, 0, size)
 	w.U32(uint32(len(ir.Nodes)))
 	w.U32(uint32(len(ir.Tensors)))
 	w.U32(uint32(len(ir.Inputs)))
@@ -293,36 +337,44 @@ func encodeGraph(ir *IR, version uint32, offsets []int64) ([]byte, error) {
 	putRow(&w, ir.Inputs, maxIDs)
 	putRow(&w, ir.Outputs, maxIDs)
 	for i := range ir.Tensors {
-		d := &ir.Tensors[i]
-		offset := d.Offset
-		code := d.Code
+		d := ir.Tensors[i]
 		if d.Constant() {
-			offset = uint64(offsets[0])
+			d.Offset = uint64(offsets[0])
+			d.Code, _ = dtypeCode(d.DType)
 			offsets = offsets[1:]
-			code, _ = dtypeCode(d.DType)
 		}
-		w.U64(offset)
-		w.U64(uint64(d.Size))
-		w.U32(uint32(len(d.Shape)))
-		putRow(&w, d.Shape, maxRank)
-		w.U8(code)
-		w.Zeros(3) // reserved
+		putDescriptor(&w, &d)
 	}
 	for i := range ir.Nodes {
 		n := &ir.Nodes[i]
 		code, _ := n.Op.code(version)
-		w.U16(code)
-		w.U16(uint16(len(n.Inputs)))
-		w.U16(uint16(len(n.Outputs)))
-		w.U16(uint16(len(n.Params)))
-		putRow(&w, n.Inputs, maxIDs)
-		putRow(&w, n.Outputs, maxIDs)
-		putRow(&w, n.Params, maxIDs)
-		w.U32(at[i])
-		w.U32(uint32(len(n.Attributes)))
+		putNode(&w, n, code, at[i])
 	}
 	w.Raw(attrs)
 	return w, nil
+}
+
+// putDescriptor appends what readDescriptor reads.
+func putDescriptor(w *wire.Buffer, d *Descriptor) {
+	w.U64(d.Offset)
+	w.I64(d.Size)
+	w.U32(uint32(len(d.Shape)))
+	putRow(w, d.Shape, maxRank)
+	w.U8(d.Code)
+	w.Zeros(3) // reserved
+}
+
+// putNode appends what readNode reads.
+func putNode(w *wire.Buffer, n *IRNode, op uint16, attrOffset uint32) {
+	w.U16(op)
+	w.U16(uint16(len(n.Inputs)))
+	w.U16(uint16(len(n.Outputs)))
+	w.U16(uint16(len(n.Params)))
+	putRow(w, n.Inputs, maxIDs)
+	putRow(w, n.Outputs, maxIDs)
+	putRow(w, n.Params, maxIDs)
+	w.U32(attrOffset)
+	w.U32(uint32(len(n.Attributes)))
 }
 
 // putRow appends ids or dims, padded to the number that there is room for.
@@ -337,8 +389,8 @@ func putRow[T uint32 | int64](w *wire.Buffer, list []T, room int) {
 // of each node's attributes in the graph section.
 func joinAttributes(ir *IR) (attrs []byte, at []uint32, err error) {
 	base := uint64(graphHead) + uint64(len(ir.Tensors))*descriptorSize + uint64(len(ir.Nodes))*nodeSize
-	seen := map[string]uint32{}
-	known := map[shared[byte]]uint32{}
+	offsets := map[string]uint32{}     // by text
+	known := map[shared[byte]]uint32{} // by the same memory
 	at = make([]uint32, len(ir.Nodes))
 	for i := range ir.Nodes {
 		text := ir.Nodes[i].Attributes
@@ -346,22 +398,27 @@ func joinAttributes(ir *IR) (attrs []byte, at []uint32, err error) {
 			continue
 		}
 		same := sharedKey(text)
-		off, ok := known[same]
-		if !ok {
-			if _, err := jsonmeta.Parse(text, jsonOptions); err != nil {
-				return nil, nil, refuse(fmt.Sprintf("node %d", i), err, "attributes")
-			}
-			if off, ok = seen[string(text)]; !ok {
-				if base+uint64(len(attrs))+uint64(len(text)) > math.MaxUint32 {
-					return nil, nil, refuse("graph", format.ErrLimit, "attributes reach beyond 4 GiB")
-				}
-				off = uint32(base + uint64(len(attrs)))
-				attrs = append(attrs, text...)
-			}
-			seen[string(text)] = off
-			known[same] = off
+		offset, ok := known[same]
+		if ok {
+			at[i] = offset
+			continue
 		}
-		at[i] = off
+		_, err := jsonmeta.Parse(text, jsonOptions)
+		if err != nil {
+			return nil, nil, refuse(fmt.Sprintf("node %d", i), err, "attributes")
+		}
+		offset, ok = offsets[string(text)]
+		if !ok {
+			next := base + uint64(len(attrs))
+			if next+uint64(len(text)) > math.MaxUint32 {
+				return nil, nil, refuse("graph", format.ErrLimit, "attributes reach beyond 4 GiB")
+			}
+			offset = uint32(next)
+			offsets[string(text)] = offset
+			attrs = append(attrs, text...)
+		}
+		known[same] = offset
+		at[i] = offset
 	}
 	return attrs, at, nil
 }

@@ -12,7 +12,8 @@ import (
 
 // readHeader reads the header of either version and checks that the sections are within
 // the file and do not overlap.
-func (f *parsed) readHeader() error {
+func (p *parser) readHeader() error {
+	f := p.f
 	head, err := driver.Prefix(f.src, headerStruct)
 	if err != nil {
 		return err
@@ -42,11 +43,11 @@ func (f *parsed) readHeader() error {
 	if r.Err() != nil {
 		return r.Err()
 	}
-	err = f.checkHeader()
+	err = p.checkHeader()
 	if err != nil {
 		return err
 	}
-	return f.checkPlaces()
+	return p.checkPlaces()
 }
 
 // readV1 reads the fields of version 1 after the version.
@@ -95,8 +96,8 @@ func readSection(r *wire.Record, offsetField, sizeField string) Section {
 }
 
 // bad returns an error for a field of the header.
-func (f *parsed) bad(field string, sentinel error, text string, args ...any) error {
-	return fail(field, f.fields.At(field), sentinel, text, args...)
+func (f *parsed) headerErrorf(field string, sentinel error, text string, args ...any) error {
+	return errorf(field, f.fields.At(field), sentinel, text, args...)
 }
 
 // put writes the fields and the checksum to b, and leaves the reserved bytes.
@@ -152,7 +153,7 @@ func refusePickle(src driver.Source, head []byte) error {
 	if first[0] != 0x80 {
 		return nil
 	}
-	return fail("magic", 0, format.ErrUnsupported,
+	return errorf("magic", 0, format.ErrUnsupported,
 		"this is a container of a Python pickle with the magic of MLE, not a model; pickles are never read")
 }
 
@@ -190,17 +191,18 @@ func (h *Header) sections() []namedSection {
 
 // checkPlaces checks that the sections are behind the header and within the file, do
 // not overlap, leave no bytes behind the last, and match the flags.
-func (f *parsed) checkPlaces() error {
+func (p *parser) checkPlaces() error {
+	f := p.f
 	h := &f.h
 	size := f.src.Size()
 	all := h.sections()
 	end := int64(h.HeaderSize)
 	if end > size {
-		return fail("header", size, format.ErrTruncated, "%d bytes, %d are there", end, size)
+		return errorf("header", size, format.ErrTruncated, "%d bytes, %d are there", end, size)
 	}
 	for i, s := range all {
 		if s.End() > size {
-			return f.bad(s.name+"_offset", format.ErrTruncated,
+			return f.headerErrorf(s.name+"_offset", format.ErrTruncated,
 				"the section reaches from %d to %d, the file ends at %d", s.Offset, s.End(), size)
 		}
 		end = max(end, s.End())
@@ -208,28 +210,28 @@ func (f *parsed) checkPlaces() error {
 			continue
 		}
 		if s.Offset < int64(h.HeaderSize) {
-			return f.bad(s.name+"_offset", format.ErrCorrupt,
+			return f.headerErrorf(s.name+"_offset", format.ErrCorrupt,
 				"the section begins at %d, inside the header", s.Offset)
 		}
 		for _, t := range all[:i] {
 			if t.Size > 0 && s.Offset < t.End() && t.Offset < s.End() {
-				return f.bad(s.name+"_offset", format.ErrCorrupt,
+				return f.headerErrorf(s.name+"_offset", format.ErrCorrupt,
 					"the section overlaps the one at %s_offset", t.name)
 			}
 		}
 	}
 	switch {
 	case end < size:
-		return corrupt("file size", end, "%d bytes after the last section", size-end)
+		return corruptf("file size", end, "%d bytes after the last section", size-end)
 	case h.Features.Has(Compression) != (h.Compression.Size > 0), h.Features.Has(Signing) != (h.Signature.Size > 0):
-		return f.bad("feature_flags", format.ErrCorrupt,
+		return f.headerErrorf("feature_flags", format.ErrCorrupt,
 			"%v, but the sections of compression and signature have %d and %d bytes",
 			h.Features, h.Compression.Size, h.Signature.Size)
 	case h.plainSize() < 0:
-		return f.bad("weights_size", format.ErrCorrupt, "%d bytes cannot hold nonce and tag",
+		return f.headerErrorf("weights_size", format.ErrCorrupt, "%d bytes cannot hold nonce and tag",
 			h.Weights.Size)
 	case h.Graph.Size < graphHead:
-		return f.bad("graph_size", format.ErrCorrupt, "%d, the counts alone take %d", h.Graph.Size,
+		return f.headerErrorf("graph_size", format.ErrCorrupt, "%d, the counts alone take %d", h.Graph.Size,
 			graphHead)
 	}
 	return nil

@@ -47,7 +47,9 @@ func TestDocumentedLayout(t *testing.T) {
 	expect.OK(t, err)
 	corpus.Documented(t, "# Signature", "signature ", &f.f.signature.fields)
 
-	r := record(f.f.graph)
+	graph, err := f.f.src.Slice(f.f.h.Graph.Offset, f.f.h.Graph.Size)
+	expect.OK(t, err)
+	r := record(graph)
 	readGraphHead(r)
 	corpus.Documented(t, "# Graph", "", r)
 	r = record(make([]byte, descriptorSize))

@@ -1,7 +1,6 @@
 package mle
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -18,30 +17,34 @@ import (
 const namesKey = "tensor_names"
 
 // readMetadata reads the metadata.
-func (f *parsed) readMetadata() (err error) {
+func (p *parser) readMetadata() error {
+	f := p.f
 	if f.meta == nil {
 		return nil
 	}
 	o := jsonOptions
 	o.Memory = f.memory
 	o.Stored = f.h.Metadata.Size
-	if f.metadata, err = jsonmeta.Parse(f.meta, o); err != nil {
+	metadata, err := jsonmeta.Parse(f.meta, o)
+	if err != nil {
 		return jsonError(err, "metadata", f.h.Metadata.Offset)
 	}
+	f.metadata = metadata
 	return nil
 }
 
 // readNames sets the names of the descriptors: those in the metadata, or "tensor_0" and so on.
-func (f *parsed) readNames() error {
-	all := f.ir.Tensors
+func (p *parser) readNames() error {
+	all := p.f.ir.Tensors
 	n := 0
-	list, ok := f.metadata.Get(namesKey)
+	list, ok := p.f.metadata.Get(namesKey)
 	if !ok {
 		for i := range all {
 			all[i].Name = "tensor_" + strconv.Itoa(i)
 		}
 		return nil
 	}
+	at := p.f.h.Metadata.Offset
 	err := eachName(list, func(name string) error {
 		if n == len(all) {
 			return fmt.Errorf("%w: more names than the %d tensors", format.ErrCorrupt, n)
@@ -50,11 +53,11 @@ func (f *parsed) readNames() error {
 		n++
 		return nil
 	})
-	if err == nil && n < len(all) {
-		err = fmt.Errorf("%w: %d names for %d tensors", format.ErrCorrupt, n, len(all))
-	}
 	if err != nil {
-		return wire.Error(formatName, namesKey, f.h.Metadata.Offset, err)
+		return wire.Error(formatName, namesKey, at, err)
+	}
+	if n < len(all) {
+		return corruptf(namesKey, at, "%d names for %d tensors", n, len(all))
 	}
 	return nil
 }
@@ -71,10 +74,15 @@ func eachName(list any, each func(name string) error) error {
 		if err != nil {
 			return err
 		}
-		if plain := text[at : s.Offset()-1]; len(plain) == len(name) && plain != "" {
+		plain := text[at : s.Offset()-1]
+		if len(plain) == len(name) && plain != "" {
 			return each(plain) // without escapes, such as that of NUL
 		}
-		return cmp.Or(tensor.CheckName(string(name)), each(string(name)))
+		err = tensor.CheckName(string(name))
+		if err != nil {
+			return err
+		}
+		return each(string(name))
 	})
 }
 
@@ -93,12 +101,13 @@ func encodeMetadata(m schema.Metadata, all []Descriptor) []byte {
 		names[i] = all[i].Name
 	}
 	m = slices.Clone(m)
-	if i := slices.IndexFunc(m, func(e schema.Entry) bool { return e.Key == namesKey }); i >= 0 {
+	i := slices.IndexFunc(m, func(e schema.Entry) bool { return e.Key == namesKey })
+	switch {
+	case i >= 0:
 		m[i].Value = names
-	} else if len(names) > 0 {
+	case len(names) > 0:
 		m = append(m, schema.Entry{Key: namesKey, Value: names})
-	}
-	if len(m) == 0 {
+	case len(m) == 0:
 		return nil
 	}
 	text, _ := jsonmeta.Marshal(m, jsonOptions) // Losses has checked it
@@ -124,7 +133,8 @@ func (f *parsed) notes() []string {
 	unknown := h.Features &^ knownFeatures
 	note(unknown != 0, "unknown feature flags %#x", uint32(unknown))
 	note(f.beyond > 0, "the graph uses ids that no tensor descriptor has")
-	note(f.flushed.Load(), "the checksum of the float16 weights takes subnormal halves and -0 for 0, as the reference implementation does")
+	note(f.flushed.Load(), "the checksum of the float16 weights takes subnormal halves and -0 for 0, "+
+		"as the reference implementation does")
 	note(f.needsKey(), "weights are encrypted and no key was given")
 	return notes
 }

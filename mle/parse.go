@@ -24,25 +24,16 @@ type parsed struct {
 	h         Header
 	fields    wire.Record // of the header
 	head      []byte      // the first 144 bytes: the header, and more if it is shorter
-	meta      []byte      // the metadata section; this one and the next are nil if missing
-	graph     []byte
-	table     []byte // the compression section
-	sig       []byte
+	meta      []byte      // the metadata section, nil if missing
+	table     []byte      // the compression section, nil if missing
+	sig       []byte      // the signature section, nil if missing
 	signature signature
 
-	metadata      schema.Metadata
-	ir            IR
-	descriptorsAt int64 // file offset
-	constants     int   // their number, and that of all bytes of their names and of dims
-	nameBytes     int
-	dims          int
-	end           int64                               // of the last tensor in the uncompressed weights
-	beyond        int                                 // number of ids without descriptor
-	attributes    map[shared[byte]][]schema.Attribute // while opening
-	overlap       int64                               // bytes of attributes, each shared text once
-	built         int64                               // bytes of memory for the neutral graph
-	comp          compression                         // MethodNone without the section
-	at            []int64                             // by tensor: offset in the uncompressed weights; nil for plain weights
+	metadata schema.Metadata
+	ir       IR
+	beyond   int         // number of ids without descriptor
+	comp     compression // MethodNone without the section
+	at       []int64     // by tensor: offset in the uncompressed weights; nil for plain weights
 
 	declared declaredSums
 
@@ -53,21 +44,36 @@ type parsed struct {
 	flushed atomic.Bool // Verify found the reference's checksum of float16 weights, see flushedSum
 }
 
-// fail returns an error for a field of the file.
-func fail(field string, offset int64, sentinel error, text string, args ...any) error {
+// parser reads everything but the weights.
+type parser struct {
+	f             *parsed
+	graph         []byte // the graph section, nil if missing
+	descriptorsAt int64  // file offset
+	constants     int    // their number, and that of all bytes of their names and of dims
+	nameBytes     int
+	dims          int
+	end           int64                               // of the last tensor in the uncompressed weights
+	attributes    map[shared[byte]][]schema.Attribute // decoded, until the neutral graph has them
+	overlap       int64                               // bytes of attributes, each shared text once
+	built         int64                               // bytes of memory for the neutral graph
+}
+
+// errorf returns an error for a field of the file.
+func errorf(field string, offset int64, sentinel error, text string, args ...any) error {
 	return wire.Errorf(formatName, field, offset, sentinel, text, args...)
 }
 
-// corrupt returns an error for an invalid value of a field of the file.
-func corrupt(field string, offset int64, text string, args ...any) error {
-	return fail(field, offset, format.ErrCorrupt, text, args...)
+// corruptf returns an error for an invalid value of a field of the file.
+func corruptf(field string, offset int64, text string, args ...any) error {
+	return errorf(field, offset, format.ErrCorrupt, text, args...)
 }
 
 // Parse implements driver.Driver. It reads and checks everything but the weights.
 func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.ParseOptions) (*driver.Parsed,
 	error) {
 	f := &parsed{src: src, index: x, memory: o.Memory}
-	err := f.parse()
+	p := &parser{f: f}
+	err := p.parse()
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +84,7 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.ParseOptio
 		}
 	}
 	x.Version = strconv.Itoa(int(f.h.Version))
-	graph, err := f.neutral()
+	graph, err := p.neutral()
 	if err != nil {
 		return nil, err
 	}
@@ -103,28 +109,29 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.ParseOptio
 }
 
 // parse reads the parts of the file in the order in which they depend on each other.
-func (f *parsed) parse() error {
-	err := f.readHeader()
+func (p *parser) parse() error {
+	err := p.readHeader()
 	if err != nil {
 		return err
 	}
-	err = f.readSections()
+	err = p.readSections()
 	if err != nil {
 		return err
 	}
-	err = f.readGraph()
+	err = p.readGraph()
 	if err != nil {
 		return err
 	}
-	err = f.readCompression()
+	err = p.readCompression()
 	if err != nil {
 		return err
 	}
-	return f.fillIndex()
+	return p.fillIndex()
 }
 
 // readSections copies all sections but the weights into memory, and checks their checksums.
-func (f *parsed) readSections() error {
+func (p *parser) readSections() error {
+	f := p.f
 	h := &f.h
 	// No overflow: sections are within the file and do not overlap.
 	size := h.Metadata.Size + h.Graph.Size + h.Signature.Size + h.Compression.Size
@@ -139,7 +146,7 @@ func (f *parsed) readSections() error {
 	for _, s := range []struct {
 		section Section
 		bytes   *[]byte
-	}{{h.Metadata, &f.meta}, {h.Graph, &f.graph}, {h.Signature, &f.sig}, {h.Compression, &f.table}} {
+	}{{h.Metadata, &f.meta}, {h.Graph, &p.graph}, {h.Signature, &f.sig}, {h.Compression, &f.table}} {
 		if s.section.Size == 0 {
 			continue
 		}
@@ -148,20 +155,21 @@ func (f *parsed) readSections() error {
 			return err
 		}
 	}
-	err = f.checkSections()
+	err = p.checkSections()
 	if err != nil {
 		return err
 	}
-	return f.readSignature()
+	return p.readSignature()
 }
 
 // readGraph reads the counts of the graph, the metadata with the names, nodes, attributes
 // and descriptors.
-func (f *parsed) readGraph() error {
-	r := wire.NewRecord(formatName, f.graph, f.h.Graph.Offset)
+func (p *parser) readGraph() error {
+	f := p.f
+	r := wire.NewRecord(formatName, p.graph, f.h.Graph.Offset)
 	g := readGraphHead(&r)
-	f.descriptorsAt = r.Offset()
-	nodesAt := f.descriptorsAt + int64(g.tensors)*descriptorSize
+	p.descriptorsAt = r.Offset()
+	nodesAt := p.descriptorsAt + int64(g.tensors)*descriptorSize
 	if r.Err() != nil {
 		return r.Err()
 	}
@@ -170,23 +178,23 @@ func (f *parsed) readGraph() error {
 		return wire.Error(formatName, "num_tensors", r.At("num_tensors"), err)
 	}
 	f.ir.Tensors = make([]Descriptor, g.tensors)
-	f.ir.Inputs = f.ids(g.inputs, int(g.numInputs))
-	f.ir.Outputs = f.ids(g.outputs, int(g.numOutputs))
-	err = f.readMetadata()
+	f.ir.Inputs = p.ids(g.inputs, int(g.numInputs))
+	f.ir.Outputs = p.ids(g.outputs, int(g.numOutputs))
+	err = p.readMetadata()
 	if err != nil {
 		return err
 	}
 	r.MoveTo(nodesAt)
-	f.readNodes(&r, int(g.nodes))
+	p.readNodes(&r, int(g.nodes))
 	if r.Err() != nil {
 		return r.Err()
 	}
-	err = f.readNames()
+	err = p.readNames()
 	if err != nil {
 		return err
 	}
-	r.MoveTo(f.descriptorsAt)
-	f.readDescriptors(&r)
+	r.MoveTo(p.descriptorsAt)
+	p.readDescriptors(&r)
 	return r.Err()
 }
 
@@ -244,14 +252,15 @@ func readDescriptor(r *wire.Record) (d descriptor) {
 
 // readDescriptors reads the descriptors, except for their names, and checks the dtypes and
 // sizes of constants.
-func (f *parsed) readDescriptors(r *wire.Record) {
+func (p *parser) readDescriptors(r *wire.Record) {
+	f := p.f
 	ranks := 0
 	for range r.Records(descriptorList, len(f.ir.Tensors), descriptorSize) {
 		d := readDescriptor(r)
 		ranks += int(min(d.rank, maxRank))
 	}
 	dims := make([]int64, 0, ranks) // shared by all
-	r.MoveTo(f.descriptorsAt)
+	r.MoveTo(p.descriptorsAt)
 	for i := range r.Records(descriptorList, len(f.ir.Tensors), descriptorSize) {
 		row := readDescriptor(r)
 		from := len(dims)
@@ -265,13 +274,13 @@ func (f *parsed) readDescriptors(r *wire.Record) {
 		d.DType = dtypes[row.dtype]
 		d.Shape = dims[from:len(dims):len(dims)]
 		if d.Constant() {
-			f.checkConstant(r, d)
+			p.checkConstant(r, d)
 		}
 	}
 }
 
 // checkConstant checks the descriptor of a constant, which was just read, and counts it.
-func (f *parsed) checkConstant(r *wire.Record, d *Descriptor) {
+func (p *parser) checkConstant(r *wire.Record, d *Descriptor) {
 	if !d.DType.Valid() {
 		r.BadField("dtype", format.ErrUnsupported, "unknown code %d", d.Code)
 		return
@@ -290,17 +299,18 @@ func (f *parsed) checkConstant(r *wire.Record, d *Descriptor) {
 		r.BadField("offset", format.ErrTruncated, "%d bytes from %d are too large for a file", size,
 			d.Offset)
 	}
-	f.end = max(f.end, int64(end))
-	f.constants++
-	f.nameBytes += len(d.Name)
-	f.dims += len(d.Shape)
+	p.end = max(p.end, int64(end))
+	p.constants++
+	p.nameBytes += len(d.Name)
+	p.dims += len(d.Shape)
 }
 
-// badDescriptor returns an error for a field of descriptor i.
-func (f *parsed) badDescriptor(i int, field string, sentinel error, text string,
+// descriptorErrorf returns an error for a field of descriptor i.
+func (p *parser) descriptorErrorf(i int, field string, sentinel error, text string,
 	args ...any) error {
-	r := wire.NewRecord(formatName, f.graph, f.h.Graph.Offset)
-	r.MoveTo(f.descriptorsAt + int64(i)*descriptorSize)
+	f := p.f
+	r := wire.NewRecord(formatName, p.graph, f.h.Graph.Offset)
+	r.MoveTo(p.descriptorsAt + int64(i)*descriptorSize)
 	r.BeginItem(descriptorList, int64(i))
 	readDescriptor(&r)
 	r.BadField(field, sentinel, text, args...)
@@ -308,18 +318,19 @@ func (f *parsed) badDescriptor(i int, field string, sentinel error, text string,
 }
 
 // fillIndex adds all constants to the index and refuses names that occur twice.
-func (f *parsed) fillIndex() error {
+func (p *parser) fillIndex() error {
+	f := p.f
 	t := driver.Tensor{Compression: f.comp.Method.Name()}
 	t.Loaded = f.encrypted() || t.Compression != ""
 	lossy := f.comp.Method.lossy()
-	f.index.Grow(f.constants, f.nameBytes, f.dims)
+	f.index.Grow(p.constants, p.nameBytes, p.dims)
 	for i := range f.ir.Tensors {
 		d := &f.ir.Tensors[i]
 		if !d.Constant() {
 			continue
 		}
 		if lossy && d.DType != tensor.Float32 {
-			return f.badDescriptor(i, "dtype", format.ErrCorrupt,
+			return p.descriptorErrorf(i, "dtype", format.ErrCorrupt,
 				"%v in weights that are compressed as %v, which is for float32 alone", d.DType, f.comp.Method)
 		}
 		t.Name = append(t.Name[:0], d.Name...)
@@ -340,62 +351,63 @@ func (f *parsed) fillIndex() error {
 		}
 		err := f.index.Add(&t)
 		if errors.Is(err, format.ErrCorrupt) {
-			return f.nameTwice(d.Name)
+			return p.nameTwice(d.Name)
 		}
 		if err != nil {
-			r := wire.NewRecord(formatName, f.graph, f.h.Graph.Offset)
+			r := wire.NewRecord(formatName, p.graph, f.h.Graph.Offset)
 			readGraphHead(&r)
 			r.FailField("num_tensors", err)
 			return r.Err()
 		}
 	}
-	if f.constants == len(f.ir.Tensors) {
+	if p.constants == len(f.ir.Tensors) {
 		return nil
 	}
 	seen := make(map[string]bool, len(f.ir.Tensors)) // placeholders too
 	for i := range f.ir.Tensors {
 		name := f.ir.Tensors[i].Name
 		if seen[name] {
-			return f.nameTwice(name)
+			return p.nameTwice(name)
 		}
 		seen[name] = true
 	}
 	return nil
 }
 
-func (f *parsed) nameTwice(name string) error {
-	return corrupt(namesKey, f.h.Metadata.Offset, "%q occurs twice", name)
+func (p *parser) nameTwice(name string) error {
+	return corruptf(namesKey, p.f.h.Metadata.Offset, "%q occurs twice", name)
 }
 
 // readCompression reads the compression section and compares it with the descriptors.
-func (f *parsed) readCompression() error {
-	p := &f.comp
-	p.Stored = f.h.plainSize()
+func (p *parser) readCompression() error {
+	f := p.f
+	comp := &f.comp
+	comp.Stored = f.h.plainSize()
 	if f.table == nil {
-		if f.end > p.Stored {
-			return f.bad("weights_size", format.ErrTruncated, "%d bytes, the last tensor ends at %d",
-				p.Stored, f.end)
+		if p.end > comp.Stored {
+			return f.headerErrorf("weights_size", format.ErrTruncated, "%d bytes, the last tensor ends at %d",
+				comp.Stored, p.end)
 		}
 		return nil
 	}
 	r := wire.NewRecord(formatName, f.table, f.h.Compression.Offset)
-	p.chunked = f.h.Features.Has(ChunkedWeights)
-	size := p.readHead(&r)
-	// The tensors bound the size, which rules out decompression bombs. f.end is far
+	comp.chunked = f.h.Features.Has(ChunkedWeights)
+	size := comp.readHead(&r)
+	// The tensors bound the size, which rules out decompression bombs. p.end is far
 	// enough below 2^63 to be aligned.
-	most := wire.AlignUp(f.end, alignment)
-	if size < uint64(f.end) || size > uint64(most) {
+	most := wire.AlignUp(p.end, alignment)
+	if size < uint64(p.end) || size > uint64(most) {
 		r.BadField("uncompressed_size", format.ErrCorrupt, "%d, but the last tensor ends at %d", size,
-			f.end)
+			p.end)
 	}
-	if p.Method.lossy() && size%4 != 0 {
+	if comp.Method.lossy() && size%4 != 0 {
 		r.BadField("uncompressed_size", format.ErrCorrupt, "%d bytes are not a whole number of float32",
 			size)
 	}
-	p.Uncompressed = int64(size)
-	p.fields = r
-	if p.chunked {
-		err := f.readChunks(&r)
+	comp.Uncompressed = int64(size)
+	comp.fields = r
+	if comp.chunked {
+		err := p.readChunks(&r)
 		if err != nil {
 			return err
 		}
@@ -404,44 +416,44 @@ func (f *parsed) readCompression() error {
 	case r.Err() != nil:
 		return r.Err()
 	case r.Left() > 0:
-		return f.bad("compression_size", format.ErrCorrupt, "%d bytes more than expected", r.Left())
-	case p.chunked:
-		return f.checkChunks()
+		return f.headerErrorf("compression_size", format.ErrCorrupt, "%d bytes more than expected", r.Left())
+	case comp.chunked:
+		return p.checkChunks()
 	}
-	p.chunks = []chunk{{StoredSize: p.Stored}}
-	want := p.storedAs(p.Uncompressed, p.Stored)
-	if want != p.Stored {
-		return f.bad("weights_size", format.ErrCorrupt, storedText, p.Uncompressed, want, p.Method,
-			p.Stored)
+	comp.chunks = []chunk{{StoredSize: comp.Stored}}
+	want := comp.storedAs(comp.Uncompressed, comp.Stored)
+	if want != comp.Stored {
+		return f.headerErrorf("weights_size", format.ErrCorrupt, storedText, comp.Uncompressed, want, comp.Method,
+			comp.Stored)
 	}
 	return nil
 }
 
 // readHead reads the section up to the chunk table.
-func (p *compression) readHead(r *wire.Record) (uncompressed uint64) {
-	p.Method = Method(r.U8("compression type"))
-	if int(p.Method) >= len(methods) {
-		r.Bad(format.ErrUnsupported, "unknown code %d", uint8(p.Method))
+func (c *compression) readHead(r *wire.Record) (uncompressed uint64) {
+	c.Method = Method(r.U8("compression type"))
+	if int(c.Method) >= len(methods) {
+		r.Bad(format.ErrUnsupported, "unknown code %d", uint8(c.Method))
 	}
-	p.Level = r.U8("compression level")
+	c.Level = r.U8("compression level")
 	reserved := r.U16("compression reserved")
 	if reserved != 0 {
 		r.Bad(format.ErrCorrupt, "%#x is not 0", reserved)
 	}
 	uncompressed = r.U64("uncompressed_size")
-	p.Checksum = r.U32("compression checksum")
-	p.QuantizationBits = r.U8("compression quantization_bits")
-	bits := p.Method.info().bits
-	if p.QuantizationBits != bits {
-		r.Bad(format.ErrCorrupt, "%d, %v needs %d", p.QuantizationBits, p.Method, bits)
+	c.Checksum = r.U32("compression checksum")
+	c.QuantizationBits = r.U8("compression quantization_bits")
+	bits := c.Method.info().bits
+	if c.QuantizationBits != bits {
+		r.Bad(format.ErrCorrupt, "%d, %v needs %d", c.QuantizationBits, c.Method, bits)
 	}
 	r.Text("compression padding", "\x00\x00\x00", format.ErrCorrupt)
 	return uncompressed
 }
 
 // storedAs returns the stored size of size bytes: stored, unless the method determines it.
-func (p *compression) storedAs(size, stored int64) int64 {
-	switch p.Method {
+func (c *compression) storedAs(size, stored int64) int64 {
+	switch c.Method {
 	case MethodNone:
 		return size
 	case MethodInt8:
@@ -458,13 +470,14 @@ const storedText = "%d bytes take %d as %v, not %d"
 const chunkBytes = 448
 
 // readChunks reads the chunk table.
-func (f *parsed) readChunks(r *wire.Record) error {
-	p := &f.comp
+func (p *parser) readChunks(r *wire.Record) error {
+	f := p.f
+	comp := &f.comp
 	r.Begin()
 	count := r.U32("chunk_count")
-	p.Chunks = int(count)
-	if count == 0 && (p.Uncompressed > 0 || p.Stored > 0) {
-		r.Bad(format.ErrCorrupt, "no chunks for %d bytes", p.Uncompressed)
+	comp.Chunks = int(count)
+	if count == 0 && (comp.Uncompressed > 0 || comp.Stored > 0) {
+		r.Bad(format.ErrCorrupt, "no chunks for %d bytes", comp.Uncompressed)
 	}
 	r.Fits("chunk_count", uint64(count), chunkRow)
 	if r.Err() != nil {
@@ -475,10 +488,10 @@ func (f *parsed) readChunks(r *wire.Record) error {
 		r.FailField("chunk_count", err)
 		return r.Err()
 	}
-	p.base = r.Offset()
-	p.chunks = make([]chunk, count)
-	for i := range r.Records("chunk", len(p.chunks), chunkRow) {
-		p.chunks[i] = readChunk(r)
+	comp.base = r.Offset()
+	comp.chunks = make([]chunk, count)
+	for i := range r.Records("chunk", len(comp.chunks), chunkRow) {
+		comp.chunks[i] = readChunk(r)
 	}
 	return r.Err()
 }
@@ -495,8 +508,8 @@ func readChunk(r *wire.Record) (c chunk) {
 	return c
 }
 
-// badChunk returns an error for a field of row i of the chunk table.
-func (f *parsed) badChunk(i int, field string, text string, args ...any) error {
+// chunkErrorf returns an error for a field of row i of the chunk table.
+func (f *parsed) chunkErrorf(i int, field string, text string, args ...any) error {
 	r := f.chunkFields(i)
 	r.BadField(field, format.ErrCorrupt, text, args...)
 	return r.Err()
@@ -512,58 +525,61 @@ func (f *parsed) chunkFields(i int) wire.Record {
 }
 
 // checkChunks checks the rows of the chunk table one by one, and refuses chunks that span tensors.
-func (f *parsed) checkChunks() error {
-	p := &f.comp
+func (p *parser) checkChunks() error {
+	f := p.f
+	comp := &f.comp
 	next := int64(0) // offset of the next chunk's stored bytes
-	for i := range p.chunks {
-		err := f.checkChunk(i, next)
+	for i := range comp.chunks {
+		err := p.checkChunk(i, next)
 		if err != nil {
 			return err
 		}
-		next += p.chunks[i].StoredSize
+		next += comp.chunks[i].StoredSize
 	}
-	if next != p.Stored {
-		return corrupt("chunks", p.base, "they fill %d of %d stored bytes", next, p.Stored)
+	if next != comp.Stored {
+		return corruptf("chunks", comp.base, "they fill %d of %d stored bytes", next, comp.Stored)
 	}
-	return f.checkSpans()
+	return p.checkSpans()
 }
 
 // checkChunk checks row i, whose stored bytes must begin at next.
-func (f *parsed) checkChunk(i int, next int64) error {
-	p := &f.comp
-	c := &p.chunks[i]
-	to := p.Uncompressed
+func (p *parser) checkChunk(i int, next int64) error {
+	f := p.f
+	comp := &f.comp
+	c := &comp.chunks[i]
+	to := comp.Uncompressed
 	toChunk := i // the row that says where the chunk ends
-	if i+1 < len(p.chunks) {
-		to = p.chunks[i+1].Offset
+	if i+1 < len(comp.chunks) {
+		to = comp.chunks[i+1].Offset
 		toChunk = i + 1
 	}
 	size := to - c.Offset
-	want := p.storedAs(size, c.StoredSize)
+	want := comp.storedAs(size, c.StoredSize)
 	switch {
 	case i == 0 && c.Offset != 0:
-		return f.badChunk(i, "offset", "%d, not 0", uint64(c.Offset))
+		return f.chunkErrorf(i, "offset", "%d, not 0", uint64(c.Offset))
 	case uint64(to) <= uint64(c.Offset): // ascending to the end of the weights, so none is behind it
-		return f.badChunk(toChunk, "offset", "chunk %d reaches from %d to %d of %d uncompressed bytes",
-			i, uint64(c.Offset), uint64(to), p.Uncompressed)
-	case p.Method.lossy() && size%4 != 0:
-		return f.badChunk(toChunk, "offset", "the %d bytes of chunk %d are not a whole number of float32",
+		return f.chunkErrorf(toChunk, "offset", "chunk %d reaches from %d to %d of %d uncompressed bytes",
+			i, uint64(c.Offset), uint64(to), comp.Uncompressed)
+	case comp.Method.lossy() && size%4 != 0:
+		return f.chunkErrorf(toChunk, "offset", "the %d bytes of chunk %d are not a whole number of float32",
 			size, i)
 	case c.Stored != next:
-		return f.badChunk(i, "stored offset", "it begins at %d, the chunk before ends at %d",
+		return f.chunkErrorf(i, "stored offset", "it begins at %d, the chunk before ends at %d",
 			uint64(c.Stored), next)
-	case c.StoredSize < 0 || c.StoredSize > p.Stored-next:
-		return f.badChunk(i, "stored size", "it takes %d bytes from %d, of %d", uint64(c.StoredSize),
-			next, p.Stored)
+	case c.StoredSize < 0 || c.StoredSize > comp.Stored-next:
+		return f.chunkErrorf(i, "stored size", "it takes %d bytes from %d, of %d", uint64(c.StoredSize),
+			next, comp.Stored)
 	case c.StoredSize != want:
-		return f.badChunk(i, "stored size", storedText, size, want, p.Method, c.StoredSize)
+		return f.chunkErrorf(i, "stored size", storedText, size, want, comp.Method, c.StoredSize)
 	}
 	return nil
 }
 
 // checkSpans refuses chunks that span tensors: in a chunk, no tensor may end at or
 // before the offset at which another begins.
-func (f *parsed) checkSpans() error {
+func (p *parser) checkSpans() error {
+	f := p.f
 	var ends []int64
 	for i := range f.ir.Tensors {
 		d := &f.ir.Tensors[i]
@@ -580,7 +596,7 @@ func (f *parsed) checkSpans() error {
 		}
 		k := f.comp.find(int64(d.Offset))
 		if ends[before-1] > f.comp.chunks[k].Offset {
-			return f.badChunk(k, "offset",
+			return f.chunkErrorf(k, "offset",
 				"the chunk holds the end of a tensor at %d and the start of another at %d",
 				ends[before-1], d.Offset)
 		}

@@ -24,11 +24,13 @@ func asFloats(p *schema.Schema) *schema.Schema {
 	out := *p
 	out.Tensors = slices.Clone(p.Tensors)
 	for i := range out.Tensors {
-		if t := &out.Tensors[i]; storable(t) {
-			t.DType = tensor.Float32
-			t.Quant = nil
-			t.Size, _ = t.ByteSize()
+		t := &out.Tensors[i]
+		if !storable(t) {
+			continue
 		}
+		t.DType = tensor.Float32
+		t.Quant = nil
+		t.Size, _ = t.ByteSize()
 	}
 	return &out
 }
@@ -37,11 +39,15 @@ func asFloats(p *schema.Schema) *schema.Schema {
 // int8 or uint8 with linear scales, along the first axis at most.
 func storable(t *tensor.Info) bool {
 	q := t.Quant
-	if q == nil || t.DType != tensor.Int8 && t.DType != tensor.Uint8 || q.Check(t.DType, t.Shape) != nil || q.Scheme != tensor.Linear || q.Axis > 0 {
+	if q == nil || t.DType != tensor.Int8 && t.DType != tensor.Uint8 {
+		return false
+	}
+	if q.Scheme != tensor.Linear || q.Axis > 0 || q.Check(t.DType, t.Shape) != nil {
 		return false
 	}
 	for i := range q.ZeroPoints {
-		if b := zeroByte(t, i); b < 0 || b > 255 {
+		b := zeroByte(t, i)
+		if b < 0 || b > 255 {
 			return false
 		}
 	}
@@ -51,7 +57,8 @@ func storable(t *tensor.Info) bool {
 // zeroByte returns the zero point of a channel for MethodInt8, whose bytes are unsigned.
 func zeroByte(t *tensor.Info, channel int) int64 {
 	z := int64(0)
-	if n := len(t.Quant.ZeroPoints); n > 0 {
+	n := len(t.Quant.ZeroPoints)
+	if n > 0 {
 		z = int64(t.Quant.ZeroPoints[min(channel, n-1)])
 	}
 	if t.DType == tensor.Int8 {
@@ -67,9 +74,13 @@ func quantizedLosses(p *schema.Schema, l *schema.LossList) {
 		switch {
 		case t.Quant != nil || t.DType == tensor.Float32 && t.Size <= 4*mostExact:
 		case t.DType == tensor.Float32:
-			l.Fixed(schema.LossDType, t.Name, fmt.Errorf("%w: next to quantized tensors MLE stores float32 tensors of at most %d elements", format.ErrUnsupported, mostExact))
+			l.Fixed(schema.LossDType, t.Name, fmt.Errorf(
+				"%w: next to quantized tensors MLE stores float32 tensors of at most %d elements",
+				format.ErrUnsupported, mostExact))
 		default:
-			l.Fixed(schema.LossDType, t.Name, fmt.Errorf("%w: next to quantized tensors MLE stores only float32, not %s", format.ErrUnsupported, t.TypeName()))
+			l.Fixed(schema.LossDType, t.Name, fmt.Errorf(
+				"%w: next to quantized tensors MLE stores only float32, not %s", format.ErrUnsupported,
+				t.TypeName()))
 		}
 	}
 }
@@ -90,21 +101,25 @@ func (w *quantizedWeights) Tensor(i int, in driver.Input) error {
 	if t.DType == tensor.Int8 {
 		flip = 128
 	}
-	last := len(t.Quant.Scales) - 1
+	channels := len(t.Quant.Scales)
 	for c, scale := range t.Quant.Scales {
 		zero := byte(zeroByte(t, c))
-		for left := t.Size / int64(last+1); left > 0; {
+		left := t.Size / int64(channels)
+		for left > 0 {
 			b := make([]byte, min(left, w.o.ChunkSize/4))
-			if _, err := io.ReadFull(in, b); err != nil {
+			_, err := io.ReadFull(in, b)
+			if err != nil {
 				return err
 			}
 			for i := range b {
 				b[i] ^= flip
 			}
-			if left -= int64(len(b)); left == 0 && c == last {
+			left -= int64(len(b))
+			if left == 0 && c == channels-1 {
 				b = append(b, bytes.Repeat([]byte{zero}, pad)...)
 			}
-			if err := w.chunk(&at, scale, zero, b); err != nil {
+			err = w.chunk(&at, scale, zero, b)
+			if err != nil {
 				return err
 			}
 		}
@@ -116,15 +131,19 @@ func (w *quantizedWeights) Tensor(i int, in driver.Input) error {
 // negated scale.
 func (w *quantizedWeights) exact(in driver.Input, at int64, pad int) error {
 	all := make([]byte, in.Size()+4*int64(pad))
-	if _, err := io.ReadFull(in, all[:in.Size()]); err != nil {
+	_, err := io.ReadFull(in, all[:in.Size()])
+	if err != nil {
 		return err
 	}
-	for floats, _ := floatsOf(all); len(floats) > 0; {
-		scale, codes := run(floats)
+	floats, _ := floatsOf(all)
+	for len(floats) > 0 {
+		scale, codes := exactCodes(floats)
 		if len(codes) == 0 {
-			return fmt.Errorf("%w: next to quantized tensors MLE cannot store %v", format.ErrQuantization, floats[0])
+			return fmt.Errorf("%w: next to quantized tensors MLE cannot store %v",
+				format.ErrQuantization, floats[0])
 		}
-		if err := w.chunk(&at, scale, 1, codes); err != nil {
+		err := w.chunk(&at, scale, 1, codes)
+		if err != nil {
 			return err
 		}
 		floats = floats[len(codes):]
@@ -132,9 +151,9 @@ func (w *quantizedWeights) exact(in driver.Input, at int64, pad int) error {
 	return nil
 }
 
-// run returns the scale and the codes of the first numbers that a chunk can hold, with zero point
-// 1.
-func run(floats []float32) (scale float32, codes []byte) {
+// exactCodes returns the scale and the codes of the first numbers that a chunk can hold, with zero
+// point 1.
+func exactCodes(floats []float32) (scale float32, codes []byte) {
 	for _, x := range floats {
 		size := float32(math.Abs(float64(x)))
 		if !(size <= math.MaxFloat32) || x != 0 && scale != 0 && size != scale {
@@ -150,10 +169,11 @@ func run(floats []float32) (scale float32, codes []byte) {
 func (w *quantizedWeights) chunk(at *int64, scale float32, zero byte, b []byte) error {
 	b = append(int8Header(scale, zero), b...)
 	size := 4 * int64(len(b)-int8Head)
-	if err := codecs.DataTo(&w.out.original, approximation(MethodInt8), b, size, nil); err != nil {
+	err := codecs.DataTo(&w.out.original, approximation(MethodInt8), b, size, nil)
+	if err != nil {
 		return err
 	}
-	err := w.out.chunk(*at, b)
+	err = w.out.chunk(*at, b)
 	*at += size
 	return err
 }

@@ -39,7 +39,7 @@ func Sign(path string, key ed25519.PrivateKey, o *SignOptions) error {
 
 func signFile(path, to string, key ed25519.PrivateKey, o *driver.LayoutOptions) error {
 	if len(key) != ed25519.PrivateKeySize {
-		return fail("signer", -1, format.ErrKey, "%d bytes, a private key has %d", len(key),
+		return errorf("signer", -1, format.ErrKey, "%d bytes, a private key has %d", len(key),
 			ed25519.PrivateKeySize)
 	}
 	m, err := Open(path, nil)
@@ -51,10 +51,10 @@ func signFile(path, to string, key ed25519.PrivateKey, o *driver.LayoutOptions) 
 	src := m.f.src
 	switch {
 	case h.Version == 1:
-		return m.f.bad("version", format.ErrUnsupported,
+		return m.f.headerErrorf("version", format.ErrUnsupported,
 			"version 1 has no signatures; convert the file first")
 	case h.Features.Has(Encryption) && !h.Features.Has(Signing):
-		return m.f.bad("feature_flags", format.ErrUnsupported,
+		return m.f.headerErrorf("feature_flags", format.ErrUnsupported,
 			"encryption authenticates the flags, so an encrypted file can only be signed when it is written")
 	}
 	f, err := disk.Create(to)

@@ -21,7 +21,8 @@ type signature struct {
 }
 
 // readSignature reads the signature section, if there is one, and checks its size and algorithms.
-func (f *parsed) readSignature() error {
+func (p *parser) readSignature() error {
+	f := p.f
 	if f.sig == nil {
 		return nil
 	}
@@ -37,7 +38,7 @@ func (f *parsed) readSignature() error {
 		r.Bad(format.ErrUnsupported, "%d, only 1 (SHA-256) is known", digest)
 	}
 	if len(f.sig) != signatureSize {
-		r.Stop(f.bad("signature_size", format.ErrCorrupt, "%d, not %d", len(f.sig), signatureSize))
+		r.Stop(f.headerErrorf("signature_size", format.ErrCorrupt, "%d, not %d", len(f.sig), signatureSize))
 	}
 	r.Skip("signature reserved", 2)
 	s.timestamp = r.U64("signature timestamp")
@@ -68,7 +69,7 @@ func (f *parsed) checkClaim() error {
 	if ed25519.Verify(s.key, s.hash, s.signature) {
 		return nil
 	}
-	return fail("signature", s.fields.At("signature signature"), format.ErrSignature,
+	return errorf("signature", s.fields.At("signature signature"), format.ErrSignature,
 		"the signature was not made by the key in the file")
 }
 
@@ -78,15 +79,15 @@ func (f *parsed) authenticate(v driver.Verification) error {
 	trusted, ok := v.Trusted().(ed25519.PublicKey)
 	switch {
 	case ok && len(trusted) != ed25519.PublicKeySize:
-		return fail("signature", -1, format.ErrKey,
+		return errorf("signature", -1, format.ErrKey,
 			"%w: the trusted key has %d bytes, an Ed25519 key has %d",
 			format.ErrSignature, len(trusted), ed25519.PublicKeySize)
 	case f.sig == nil && v.Trusted() == nil:
 		return nil
 	case f.sig == nil && f.h.Version == 1: // it has the field, but no signatures
-		return f.bad("signature_offset", format.ErrSignature, "the file is not signed")
+		return f.headerErrorf("signature_offset", format.ErrSignature, "the file is not signed")
 	case f.sig == nil:
-		return f.bad("signature_size", format.ErrSignature, "the file is not signed")
+		return f.headerErrorf("signature_size", format.ErrSignature, "the file is not signed")
 	}
 	digest, err := f.modelHash(v)
 	if err != nil {
@@ -94,7 +95,7 @@ func (f *parsed) authenticate(v driver.Verification) error {
 	}
 	s := &f.signature
 	if !bytes.Equal(digest, s.hash) {
-		return fail("model_hash", s.fields.At("signature model_hash"), format.ErrSignature,
+		return errorf("model_hash", s.fields.At("signature model_hash"), format.ErrSignature,
 			"the file was changed after it was signed")
 	}
 	err = f.checkClaim()
@@ -106,7 +107,7 @@ func (f *parsed) authenticate(v driver.Verification) error {
 		return nil
 	}
 	if !s.key.Equal(trusted) {
-		return fail("signature", s.fields.At("signature public_key"), format.ErrSignature,
+		return errorf("signature", s.fields.At("signature public_key"), format.ErrSignature,
 			"the file was not signed with the trusted key")
 	}
 	v.Signed(true)

@@ -46,7 +46,8 @@ func (d *declaredSums) set(k int, name string, sum uint32, field string, at int6
 
 // checkHeader compares the header checksum with that of header_size bytes and with that of
 // the reference implementation, which is always of 144 bytes.
-func (f *parsed) checkHeader() error {
+func (p *parser) checkHeader() error {
+	f := p.f
 	h := &f.h
 	size := int64(h.HeaderSize)
 	s := f.declared.set(headerSum, "header", h.HeaderChecksum, "header_checksum", f.fields.At("header_checksum"), Section{Size: size})
@@ -54,7 +55,7 @@ func (f *parsed) checkHeader() error {
 		return nil
 	}
 	if int64(len(f.head)) < size {
-		return fail("header", 0, tensor.ErrTruncated, "%d bytes, header_size is %d", len(f.head), size)
+		return errorf("header", 0, tensor.ErrTruncated, "%d bytes, header_size is %d", len(f.head), size)
 	}
 	f.declared.zeroed[0] = driver.Range{Offset: f.fields.At("header_checksum"), Size: 4}
 	s.Zeroed = f.declared.zeroed[:]
@@ -69,7 +70,8 @@ func (f *parsed) checkHeader() error {
 }
 
 // checkSections compares the checksums of metadata and graph.
-func (f *parsed) checkSections() error {
+func (p *parser) checkSections() error {
+	f := p.f
 	h := &f.h
 	s := f.declared.set(metadataSum, "metadata", h.MetadataChecksum, "metadata_checksum", f.fields.At("metadata_checksum"), h.Metadata)
 	s.Hidden = f.meta == nil
@@ -77,7 +79,7 @@ func (f *parsed) checkSections() error {
 		return err
 	}
 	s = f.declared.set(graphSum, "graph", h.GraphChecksum, "graph_checksum", f.fields.At("graph_checksum"), h.Graph)
-	_, err := f.src.Compare(s, f.graph, h.Graph.Offset)
+	_, err := f.src.Compare(s, p.graph, h.Graph.Offset)
 	return err
 }
 
@@ -140,7 +142,7 @@ func (f *parsed) sums() []driver.Sum {
 // checkDecryption decrypts the weights, which AES-256-GCM authenticates.
 func (f *parsed) checkDecryption(driver.Verification) error {
 	if f.needsKey() {
-		return fail("weights", f.h.Weights.Offset, format.ErrKey, "the weights are encrypted, and cannot be checked without the key")
+		return errorf("weights", f.h.Weights.Offset, format.ErrKey, "the weights are encrypted, and cannot be checked without the key")
 	}
 	_, err := f.stored(0, f.h.plainSize())
 	return err

@@ -34,25 +34,25 @@ type chunk struct {
 }
 
 // size returns the uncompressed size of chunk i.
-func (p *compression) size(i int) int64 {
-	if i+1 < len(p.chunks) {
-		return p.chunks[i+1].Offset - p.chunks[i].Offset
+func (c *compression) size(i int) int64 {
+	if i+1 < len(c.chunks) {
+		return c.chunks[i+1].Offset - c.chunks[i].Offset
 	}
-	return p.Uncompressed - p.chunks[i].Offset
+	return c.Uncompressed - c.chunks[i].Offset
 }
 
 // find returns the index of the chunk that holds byte off of the uncompressed weights.
-func (p *compression) find(off int64) int {
-	return sort.Search(len(p.chunks), func(i int) bool { return p.chunks[i].Offset > off }) - 1
+func (c *compression) find(off int64) int {
+	return sort.Search(len(c.chunks), func(i int) bool { return c.chunks[i].Offset > off }) - 1
 }
 
 // covering returns the range of chunks that hold n bytes at off, and their stored range. n must not
 // be 0.
-func (p *compression) covering(off, n int64) (first, end int, stored Section) {
-	first = p.find(off)
-	end = p.find(off+n-1) + 1
-	from := p.chunks[first].Stored
-	last := &p.chunks[end-1]
+func (c *compression) covering(off, n int64) (first, end int, stored Section) {
+	first = c.find(off)
+	end = c.find(off+n-1) + 1
+	from := c.chunks[first].Stored
+	last := &c.chunks[end-1]
 	return first, end, Section{from, last.Stored + last.StoredSize - from}
 }
 
@@ -73,7 +73,8 @@ func (f *parsed) once(c *cached, n int64, do func() ([]byte, error)) ([]byte, er
 	if c.done {
 		return c.b, c.err
 	}
-	if err := f.memory.Reserve(n); err != nil {
+	err := f.memory.Reserve(n)
+	if err != nil {
 		return nil, f.weightsError(err, 0)
 	}
 	defer func() {
@@ -82,8 +83,15 @@ func (f *parsed) once(c *cached, n int64, do func() ([]byte, error)) ([]byte, er
 		}
 	}()
 	c.b, c.err = do()
-	c.done = c.err == nil || errors.Is(c.err, format.ErrCorrupt) || errors.Is(c.err, format.ErrKey) || errors.Is(c.err, format.ErrChecksum)
+	c.done = isPermanent(c.err)
 	return c.b, c.err
+}
+
+// isPermanent reports whether trying again would give the same result: no error, or one about the
+// bytes of the file or the key.
+func isPermanent(err error) bool {
+	return err == nil || errors.Is(err, format.ErrCorrupt) || errors.Is(err, format.ErrKey) ||
+		errors.Is(err, format.ErrChecksum)
 }
 
 // close drops decrypted and decompressed weights.
@@ -100,18 +108,29 @@ func (f *parsed) encrypted() bool { return f.h.Features.Has(Encryption) }
 func (f *parsed) needsKey() bool { return f.encrypted() && f.cipher == nil }
 
 // load returns the bytes of tensor i, which is compressed or encrypted.
-func (f *parsed) load(i int) (b []byte, err error) {
+func (f *parsed) load(i int) ([]byte, error) {
+	b, err := f.loadAny(i)
+	if err != nil || len(b) == 0 {
+		return b, err
+	}
+	if memory.Address(b)%uintptr(f.index.DType(i).Size()) == 0 {
+		return b, nil
+	}
+	return append(memory.Aligned(len(b))[:0], b...), nil
+}
+
+// loadAny returns the bytes of tensor i, aligned or not.
+func (f *parsed) loadAny(i int) ([]byte, error) {
 	off := f.at[i]
 	n := f.index.Size(i)
 	if !f.shares(i) {
-		b, err = f.loadChunks(off, n)
-	} else if b, err = f.content(); err == nil {
-		b = b[off : off+n : off+n]
+		return f.loadChunks(off, n)
 	}
-	if err != nil || len(b) == 0 || memory.Address(b)%uintptr(f.index.DType(i).Size()) == 0 {
-		return b, err
+	b, err := f.content()
+	if err != nil {
+		return nil, err
 	}
-	return append(memory.Aligned(len(b))[:0], b...), nil
+	return b[off : off+n : off+n], nil
 }
 
 // shares reports whether tensors are parts of one decrypted or decompressed section.
@@ -135,7 +154,7 @@ func (f *parsed) stored(off, n int64) ([]byte, error) {
 func (f *parsed) decrypt() ([]byte, error) {
 	s := f.h.Weights
 	if f.cipher == nil {
-		return nil, fail("weights", s.Offset, format.ErrKey, "they are encrypted, and no key was given")
+		return nil, errorf("weights", s.Offset, format.ErrKey, "they are encrypted, and no key was given")
 	}
 	plain, err := f.cipher.OpenAt(f.src, s.Offset, s.Size, f.head[:aadSize])
 	if !errors.Is(err, format.ErrKey) {
@@ -146,8 +165,9 @@ func (f *parsed) decrypt() ([]byte, error) {
 		return nil, sliceErr
 	}
 	sum := f.weightsSum()
-	if _, err := f.src.Compare(&sum, b, s.Offset); err != nil {
-		return nil, err
+	_, sumErr := f.src.Compare(&sum, b, s.Offset)
+	if sumErr != nil {
+		return nil, sumErr
 	}
 	return nil, f.weightsError(err, 0)
 }
@@ -157,37 +177,42 @@ func (f *parsed) content() ([]byte, error) {
 	if f.comp.Method == MethodNone {
 		return f.stored(0, f.comp.Stored)
 	}
-	return f.once(&f.whole, f.comp.Uncompressed, func() ([]byte, error) { return f.loadChunks(0, f.comp.Uncompressed) })
+	size := f.comp.Uncompressed
+	return f.once(&f.whole, size, func() ([]byte, error) { return f.loadChunks(0, size) })
 }
 
 // loadChunks decompresses the chunks that hold n bytes at off, several at a time.
 func (f *parsed) loadChunks(off, n int64) ([]byte, error) {
-	p := &f.comp
-	first, end, stored := p.covering(off, n)
+	comp := &f.comp
+	first, end, stored := comp.covering(off, n)
 	in, err := f.stored(stored.Offset, stored.Size)
 	if err != nil {
 		return nil, err
 	}
 	each := func(do func(i int, stored []byte) error) error {
 		return work.Each(context.Background(), end-first, 0, func(k int) error {
-			c := &p.chunks[first+k]
+			c := &comp.chunks[first+k]
 			b := in[c.Stored-stored.Offset:][:c.StoredSize]
 			return f.weightsError(do(first+k, b), c.Stored)
 		})
 	}
-	begin := p.chunks[first].Offset
-	size := p.chunks[end-1].Offset + p.size(end-1) - begin
+	begin := comp.chunks[first].Offset
+	size := comp.chunks[end-1].Offset + comp.size(end-1) - begin
 	if size > codecs.Ahead(len(in)) { // check it before allocating memory
-		if err := each(func(i int, b []byte) error { return f.expand(io.Discard, b, p.size(i)) }); err != nil {
+		err := each(func(i int, b []byte) error { return f.expand(io.Discard, b, comp.size(i)) })
+		if err != nil {
 			return nil, err
 		}
 	}
-	if err := wire.CheckSize(size); err != nil {
+	err = wire.CheckSize(size)
+	if err != nil {
 		return nil, f.weightsError(err, stored.Offset)
 	}
 	whole := memory.Aligned(int(size))
+	codec := methods[comp.Method].codec
 	err = each(func(i int, b []byte) error {
-		return codecs.DataInto(whole[p.chunks[i].Offset-begin:][:p.size(i)], methods[p.Method].codec, b, f.memory)
+		dst := whole[comp.chunks[i].Offset-begin:][:comp.size(i)]
+		return codecs.DataInto(dst, codec, b, f.memory)
 	})
 	if err != nil {
 		return nil, err
