@@ -162,8 +162,8 @@ func refusePickle(src driver.Source, head []byte) error {
 func (h *Header) findShift(head []byte, size int64) {
 	const end = headerV1 + exportShift
 	last := max(h.Metadata.End(), h.Graph.End(), h.Weights.End())
-	if h.Metadata.Offset != headerV1 || size-last != exportShift || len(head) <= end || head[end] != '{' ||
-		[exportShift]byte(head[headerV1:]) != [exportShift]byte{} {
+	if h.Metadata.Offset != headerV1 || size-last != exportShift || len(head) <= end ||
+		head[end] != '{' || [exportShift]byte(head[headerV1:]) != [exportShift]byte{} {
 		return
 	}
 	h.Shift = exportShift
@@ -223,7 +223,8 @@ func (p *parser) checkPlaces() error {
 	switch {
 	case end < size:
 		return corruptf("file size", end, "%d bytes after the last section", size-end)
-	case h.Features.Has(Compression) != (h.Compression.Size > 0), h.Features.Has(Signing) != (h.Signature.Size > 0):
+	case h.Features.Has(Compression) != (h.Compression.Size > 0),
+		h.Features.Has(Signing) != (h.Signature.Size > 0):
 		return f.headerErrorf("feature_flags", format.ErrCorrupt,
 			"%v, but the sections of compression and signature have %d and %d bytes",
 			h.Features, h.Compression.Size, h.Signature.Size)
@@ -231,8 +232,8 @@ func (p *parser) checkPlaces() error {
 		return f.headerErrorf("weights_size", format.ErrCorrupt, "%d bytes cannot hold nonce and tag",
 			h.Weights.Size)
 	case h.Graph.Size < graphHead:
-		return f.headerErrorf("graph_size", format.ErrCorrupt, "%d, the counts alone take %d", h.Graph.Size,
-			graphHead)
+		return f.headerErrorf("graph_size", format.ErrCorrupt, "%d, the counts alone take %d",
+			h.Graph.Size, graphHead)
 	}
 	return nil
 }

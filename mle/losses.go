@@ -35,7 +35,8 @@ func (d fileFormat) Losses(p *schema.Schema, o *driver.LayoutOptions, l *schema.
 		}
 		err := fits(t.Shape)
 		if t.Size == 0 {
-			err = fmt.Errorf("%w: shape %v has no elements, and size 0 means a placeholder", format.ErrUnsupported, t.Shape)
+			err = fmt.Errorf("%w: shape %v has no elements, and size 0 means a placeholder",
+				format.ErrUnsupported, t.Shape)
 		}
 		if err != nil {
 			l.Fixed(schema.LossShape, t.Name, err)
@@ -66,7 +67,8 @@ func metadataLosses(p *schema.Schema, l *schema.LossList) {
 			_, err := jsonmeta.Marshal(schema.Metadata{e}, jsonOptions)
 			return err
 		case !namesTensors(e.Value, p.Tensors):
-			return fmt.Errorf("%w: this key is reserved for the names of the tensors", format.ErrUnsupported)
+			return fmt.Errorf("%w: this key is reserved for the names of the tensors",
+				format.ErrUnsupported)
 		}
 		return nil
 	})
@@ -82,5 +84,8 @@ func namesTensors(v any, tensors []tensor.Info) bool {
 		}
 		return nil
 	})
-	return err == nil && next == len(tensors)
+	if err != nil {
+		return false
+	}
+	return next == len(tensors)
 }

@@ -19,16 +19,49 @@ type Op uint32
 const onlyV1 Op = 1 << 16
 
 var opNames = [...]string{
-	1: "Linear", 2: "ReLU", 3: "GELU", 4: "Softmax", 5: "LayerNorm", 6: "MatMul", 7: "Add", 8: "Mul", 9: "Conv2D",
-	10: "MaxPool2D", 11: "BatchNorm", 12: "Dropout", 13: "Embedding", 14: "Attention", 15: "AvgPool2D", 16: "Conv1D",
-	17: "MaxPool1D", 18: "AvgPool1D", 19: "Flatten", 20: "Reshape", 21: "Transpose", 22: "Concat", 23: "Split",
-	24: "Slice", 25: "Pad", 26: "DecisionTree", 27: "TreeEnsemble", 28: "GradientBoosting", 29: "SVM",
-	30: "NaiveBayes", 31: "KNN", 32: "Clustering", 33: "DBSCAN", 34: "Decomposition", 35: "TransformerBlock",
-	36: "MultiHeadAttention", 37: "PositionalEncoding", 38: "CrossAttention",
+	1:  "Linear",
+	2:  "ReLU",
+	3:  "GELU",
+	4:  "Softmax",
+	5:  "LayerNorm",
+	6:  "MatMul",
+	7:  "Add",
+	8:  "Mul",
+	9:  "Conv2D",
+	10: "MaxPool2D",
+	11: "BatchNorm",
+	12: "Dropout",
+	13: "Embedding",
+	14: "Attention",
+	15: "AvgPool2D",
+	16: "Conv1D",
+	17: "MaxPool1D",
+	18: "AvgPool1D",
+	19: "Flatten",
+	20: "Reshape",
+	21: "Transpose",
+	22: "Concat",
+	23: "Split",
+	24: "Slice",
+	25: "Pad",
+	26: "DecisionTree",
+	27: "TreeEnsemble",
+	28: "GradientBoosting",
+	29: "SVM",
+	30: "NaiveBayes",
+	31: "KNN",
+	32: "Clustering",
+	33: "DBSCAN",
+	34: "Decomposition",
+	35: "TransformerBlock",
+	36: "MultiHeadAttention",
+	37: "PositionalEncoding",
+	38: "CrossAttention",
 }
 
 // opsV1 lists the operators of version 1 by code; 0 means none.
-var opsV1 = [...]Op{1: 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 26: 26, 27, 29, 30, 31, 32, 34}
+var opsV1 = [...]Op{1: 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 26: 26, 27, 29, 30, 31, 32,
+	34}
 
 // opOfCode returns the operator of a code in a file of the given version.
 func opOfCode(code uint16, version uint32) Op {
@@ -66,13 +99,17 @@ func (o Op) String() string {
 // opOf is the inverse of String for a file of the given version, in which a decimal code
 // means that version's code. It reports false if the version lacks the operator.
 func opOf(name string, version uint32) (Op, bool) {
-	if i := slices.Index(opNames[:], name); i > 0 && name != "" {
+	i := slices.Index(opNames[:], name)
+	if i > 0 && name != "" {
 		_, ok := Op(i).code(version)
 		return Op(i), ok
 	}
 	n, err := strconv.ParseUint(name, 10, 16)
+	if err != nil {
+		return 0, false
+	}
 	o := opOfCode(uint16(n), version)
-	return o, err == nil && o.String() == name
+	return o, o.String() == name
 }
 
 // operandsOnly reports whether the reference implementation takes all operands, including
@@ -84,34 +121,64 @@ func (o Op) operandsOnly() bool {
 // Operators implements driver.Vocabulary. The package documentation describes the
 // operators.
 func (fileFormat) Operators() []driver.Operator {
-	type attr = driver.Attribute
-	name := func(s ...string) []string { return s }
-	var (
-		ints    = []int64(nil)
-		zero    = int64(0)
-		kernel  = attr{ONNX: "kernel_shape", Names: name("kernel_h", "kernel_w"), Value: zero, Default: []int64{2, 2}}
-		step    = attr{ONNX: "strides", Names: name("stride_h", "stride_w"), Value: zero, Default: []int64{2, 2}}
-		stride  = attr{ONNX: "strides", Names: name("stride_h", "stride_w"), Value: zero, Default: []int64{1, 1}}
-		pad     = attr{ONNX: "pads", Names: name("pad_h", "pad_w"), Symmetric: true, Value: zero, Default: []int64{0, 0}}
-		eps     = attr{ONNX: "epsilon", Names: name("eps"), Value: float32(0), Default: float32(1e-5)}
-		counted = attr{ONNX: "count_include_pad", Names: name("count_include_pad"), Value: false, Default: zero}
-	)
-	return []driver.Operator{
-		{Name: "Linear", ONNX: "Gemm", Inputs: 3, Rank: 2, Attributes: []attr{{ONNX: "transB", Default: int64(1)}}},
-		{Name: "ReLU", ONNX: "Relu"},
-		{Name: "Softmax", ONNX: "Softmax", Rank: 2},
-		{Name: "LayerNorm", ONNX: "LayerNormalization", Inputs: 3, Attributes: []attr{eps}},
-		{Name: "MatMul", ONNX: "MatMul", Rank: 2},
-		{Name: "Add", ONNX: "Add", SameShape: true},
-		{Name: "Mul", ONNX: "Mul", SameShape: true},
-		{Name: "Conv2D", ONNX: "Conv", Inputs: 3, Rank: 4, Attributes: []attr{stride, pad}},
-		{Name: "MaxPool2D", ONNX: "MaxPool", Rank: 4, Attributes: []attr{kernel, step, pad}},
-		{Name: "BatchNorm", ONNX: "BatchNormalization", Inputs: 5, Attributes: []attr{eps}},
-		{Name: "Dropout", ONNX: "Dropout"},
-		{Name: "AvgPool2D", ONNX: "AveragePool", Rank: 4, Attributes: []attr{kernel, step, pad, counted}},
-		{Name: "Flatten", ONNX: "Flatten", Attributes: []attr{{ONNX: "axis", Names: name("axis"), Value: zero, Default: int64(1)}}},
-		{Name: "Reshape", ONNX: "Reshape", Attributes: []attr{{ONNX: "shape", Names: name("shape"), Value: ints}}},
-		{Name: "Transpose", ONNX: "Transpose", Attributes: []attr{{ONNX: "perm", Names: name("perm"), Value: ints}}},
-		{Name: "Concat", ONNX: "Concat", Attributes: []attr{{ONNX: "axis", Names: name("axis"), Value: zero, Default: zero}}},
+	return operators
+}
+
+// The attributes of operators.
+var (
+	attrKernel      = sides("kernel_shape", "kernel_h", "kernel_w", 2)
+	attrStep        = sides("strides", "stride_h", "stride_w", 2)
+	attrStride      = sides("strides", "stride_h", "stride_w", 1)
+	attrPad         = symmetric(sides("pads", "pad_h", "pad_w", 0))
+	attrEpsilon     = attribute("epsilon", "eps", float32(0), float32(1e-5))
+	attrCounted     = attribute("count_include_pad", "count_include_pad", false, int64(0))
+	attrFlattenAxis = attribute("axis", "axis", int64(0), int64(1))
+	attrConcatAxis  = attribute("axis", "axis", int64(0), int64(0))
+	attrShape       = attribute("shape", "shape", []int64(nil), nil)
+	attrOrder       = attribute("perm", "perm", []int64(nil), nil)
+	attrTransB      = driver.Attribute{ONNX: "transB", Default: int64(1)}
+)
+
+// attribute is an attribute of ONNX with a name in MLE, the type of its value and a default.
+func attribute(onnx, name string, value, byDefault any) driver.Attribute {
+	return driver.Attribute{ONNX: onnx, Names: []string{name}, Value: value, Default: byDefault}
+}
+
+// sides is an attribute that MLE splits into height and width.
+func sides(onnx, height, width string, byDefault int64) driver.Attribute {
+	return driver.Attribute{
+		ONNX:    onnx,
+		Names:   []string{height, width},
+		Value:   int64(0),
+		Default: []int64{byDefault, byDefault},
 	}
+}
+
+// symmetric is an attribute whose values at both ends are the same.
+func symmetric(a driver.Attribute) driver.Attribute {
+	a.Symmetric = true
+	return a
+}
+
+func attributes(list ...driver.Attribute) []driver.Attribute { return list }
+
+var operators = []driver.Operator{
+	{Name: "Linear", ONNX: "Gemm", Inputs: 3, Rank: 2, Attributes: attributes(attrTransB)},
+	{Name: "ReLU", ONNX: "Relu"},
+	{Name: "Softmax", ONNX: "Softmax", Rank: 2},
+	{Name: "LayerNorm", ONNX: "LayerNormalization", Inputs: 3, Attributes: attributes(attrEpsilon)},
+	{Name: "MatMul", ONNX: "MatMul", Rank: 2},
+	{Name: "Add", ONNX: "Add", SameShape: true},
+	{Name: "Mul", ONNX: "Mul", SameShape: true},
+	{Name: "Conv2D", ONNX: "Conv", Inputs: 3, Rank: 4, Attributes: attributes(attrStride, attrPad)},
+	{Name: "MaxPool2D", ONNX: "MaxPool", Rank: 4, Attributes: attributes(attrKernel, attrStep,
+		attrPad)},
+	{Name: "BatchNorm", ONNX: "BatchNormalization", Inputs: 5, Attributes: attributes(attrEpsilon)},
+	{Name: "Dropout", ONNX: "Dropout"},
+	{Name: "AvgPool2D", ONNX: "AveragePool", Rank: 4,
+		Attributes: attributes(attrKernel, attrStep, attrPad, attrCounted)},
+	{Name: "Flatten", ONNX: "Flatten", Attributes: attributes(attrFlattenAxis)},
+	{Name: "Reshape", ONNX: "Reshape", Attributes: attributes(attrShape)},
+	{Name: "Transpose", ONNX: "Transpose", Attributes: attributes(attrOrder)},
+	{Name: "Concat", ONNX: "Concat", Attributes: attributes(attrConcatAxis)},
 }

@@ -76,16 +76,20 @@ func (d fileFormat) settings(o *driver.LayoutOptions) (*settings, error) {
 	}
 	switch {
 	case c.Version != 1 && c.Version != 2:
-		return nil, driver.OptionError(formatName, "Version", "%d, not %d or %d", c.Version, minVersion, maxVersion)
+		return nil, driver.OptionError(formatName, "Version", "%d, not %d or %d", c.Version, minVersion,
+			maxVersion)
 	case c.HeaderSize != headerText && c.HeaderSize != headerStruct:
 		return nil, driver.OptionError(formatName, "HeaderSize", "%d, neither %d nor %d",
 			c.HeaderSize, headerText, headerStruct)
 	case c.Version == 1 && c.needsVersion2():
-		return nil, driver.OptionError(formatName, "Version", "version 1 has no compression, encryption or signature")
+		return nil, driver.OptionError(formatName, "Version",
+			"version 1 has no compression, encryption or signature")
 	case c.Chunked && c.method == MethodNone:
-		return nil, driver.OptionError(formatName, "Chunked", "weights have chunks only if they are compressed")
+		return nil, driver.OptionError(formatName, "Chunked",
+			"weights have chunks only if they are compressed")
 	case c.ChunkSize < 0 || c.ChunkSize > 1<<30:
-		return nil, driver.OptionError(formatName, "ChunkSize", "%d bytes, not 1 to %d", c.ChunkSize, 1<<30)
+		return nil, driver.OptionError(formatName, "ChunkSize", "%d bytes, not 1 to %d", c.ChunkSize,
+			1<<30)
 	}
 	c.ChunkSize = (c.ChunkSize + alignment - 1) &^ (alignment - 1)
 	return c, c.takeSigner()
@@ -103,9 +107,11 @@ var lossless = []Method{MethodLZ4, MethodZstd, MethodBrotli}
 func (c *settings) choose() error {
 	switch {
 	case c.Lossy != MethodNone && !c.Lossy.lossy():
-		return driver.OptionError(formatName, "Lossy", "%v; MLE has %v and %v", c.Lossy, MethodInt8, MethodFloat16)
+		return driver.OptionError(formatName, "Lossy", "%v; MLE has %v and %v", c.Lossy, MethodInt8,
+			MethodFloat16)
 	case c.Lossy != MethodNone && c.common.Compression != "":
-		return driver.OptionError(formatName, "Lossy", "%v, and the compression %q: weights have one method",
+		return driver.OptionError(formatName, "Lossy",
+			"%v, and the compression %q: weights have one method",
 			c.Lossy, c.common.Compression)
 	case c.Quantized && (c.common.Compression != "" || c.Lossy == MethodFloat16):
 		return driver.OptionError(formatName, "Quantized",
@@ -145,7 +151,8 @@ func (c *settings) takeSigner() error {
 		return refuse("Signer", format.ErrKey, "%T, MLE takes Ed25519 keys", c.common.Signer)
 	}
 	if len(key) != ed25519.PrivateKeySize {
-		return refuse("Signer", format.ErrKey, "%d bytes, a private key has %d", len(key), ed25519.PrivateKeySize)
+		return refuse("Signer", format.ErrKey, "%d bytes, a private key has %d", len(key),
+			ed25519.PrivateKeySize)
 	}
 	c.signer = key
 	return nil

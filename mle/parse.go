@@ -385,7 +385,8 @@ func (p *parser) readCompression() error {
 	comp.Stored = f.h.plainSize()
 	if f.table == nil {
 		if p.end > comp.Stored {
-			return f.headerErrorf("weights_size", format.ErrTruncated, "%d bytes, the last tensor ends at %d",
+			return f.headerErrorf("weights_size", format.ErrTruncated,
+				"%d bytes, the last tensor ends at %d",
 				comp.Stored, p.end)
 		}
 		return nil
@@ -416,15 +417,16 @@ func (p *parser) readCompression() error {
 	case r.Err() != nil:
 		return r.Err()
 	case r.Left() > 0:
-		return f.headerErrorf("compression_size", format.ErrCorrupt, "%d bytes more than expected", r.Left())
+		return f.headerErrorf("compression_size", format.ErrCorrupt, "%d bytes more than expected",
+			r.Left())
 	case comp.chunked:
 		return p.checkChunks()
 	}
 	comp.chunks = []chunk{{StoredSize: comp.Stored}}
 	want := comp.storedAs(comp.Uncompressed, comp.Stored)
 	if want != comp.Stored {
-		return f.headerErrorf("weights_size", format.ErrCorrupt, storedText, comp.Uncompressed, want, comp.Method,
-			comp.Stored)
+		return f.headerErrorf("weights_size", format.ErrCorrupt, storedText, comp.Uncompressed, want,
+			comp.Method, comp.Stored)
 	}
 	return nil
 }
@@ -562,7 +564,8 @@ func (p *parser) checkChunk(i int, next int64) error {
 		return f.chunkErrorf(toChunk, "offset", "chunk %d reaches from %d to %d of %d uncompressed bytes",
 			i, uint64(c.Offset), uint64(to), comp.Uncompressed)
 	case comp.Method.lossy() && size%4 != 0:
-		return f.chunkErrorf(toChunk, "offset", "the %d bytes of chunk %d are not a whole number of float32",
+		return f.chunkErrorf(toChunk, "offset",
+			"the %d bytes of chunk %d are not a whole number of float32",
 			size, i)
 	case c.Stored != next:
 		return f.chunkErrorf(i, "stored offset", "it begins at %d, the chunk before ends at %d",

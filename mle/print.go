@@ -22,7 +22,8 @@ func (f Format) LogValue() slog.Value { return slog.StringValue(f.String()) }
 
 // String describes name, type, shape and place, on one line.
 func (d Descriptor) String() string {
-	return oneline.Struct("Descriptor", "Name", d.Name, "DType", d.DType, "Code", d.Code, "Shape", d.Shape, "Offset", d.Offset, "Size", d.Size)
+	return oneline.Struct("Descriptor", "Name", d.Name, "DType", d.DType, "Code", d.Code, "Shape",
+		d.Shape, "Offset", d.Offset, "Size", d.Size)
 }
 
 // GoString implements fmt.GoStringer like String.
@@ -33,7 +34,8 @@ func (d Descriptor) LogValue() slog.Value { return slog.StringValue(d.String()) 
 
 // String describes the numbers of tensors and nodes, on one line.
 func (g IR) String() string {
-	return fmt.Sprintf("graph of %d tensors, %d nodes, %d inputs, %d outputs", len(g.Tensors), len(g.Nodes), len(g.Inputs), len(g.Outputs))
+	return fmt.Sprintf("graph of %d tensors, %d nodes, %d inputs, %d outputs", len(g.Tensors),
+		len(g.Nodes), len(g.Inputs), len(g.Outputs))
 }
 
 // GoString implements fmt.GoStringer like String.
@@ -44,7 +46,8 @@ func (g IR) LogValue() slog.Value { return slog.StringValue(g.String()) }
 
 // String describes the operator and its values, on one line.
 func (n IRNode) String() string {
-	return oneline.Struct("IRNode", "Op", n.Op, "Inputs", ids(n.Inputs), "Outputs", ids(n.Outputs), "Params", ids(n.Params), "Attributes", oneline.Plain(n.Attributes))
+	return oneline.Struct("IRNode", "Op", n.Op, "Inputs", ids(n.Inputs), "Outputs", ids(n.Outputs),
+		"Params", ids(n.Params), "Attributes", oneline.Plain(n.Attributes))
 }
 
 // GoString implements fmt.GoStringer like String.

@@ -38,7 +38,8 @@ func (p *parser) readSignature() error {
 		r.Bad(format.ErrUnsupported, "%d, only 1 (SHA-256) is known", digest)
 	}
 	if len(f.sig) != signatureSize {
-		r.Stop(f.headerErrorf("signature_size", format.ErrCorrupt, "%d, not %d", len(f.sig), signatureSize))
+		r.Stop(f.headerErrorf("signature_size", format.ErrCorrupt, "%d, not %d", len(f.sig),
+			signatureSize))
 	}
 	r.Skip("signature reserved", 2)
 	s.timestamp = r.U64("signature timestamp")

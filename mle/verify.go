@@ -3,6 +3,7 @@ package mle
 import (
 	"encoding/binary"
 	"io"
+	"slices"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
@@ -19,6 +20,13 @@ const (
 	structureSums
 )
 
+// structureParts names the parts of the structure and the fields with their checksums.
+var structureParts = [structureSums]struct{ name, field string }{
+	headerSum:   {"header", "header_checksum"},
+	metadataSum: {"metadata", "metadata_checksum"},
+	graphSum:    {"graph", "graph_checksum"},
+}
+
 // declaredSums are the checksums of the structure, with the memory that they need, and where the
 // others are in the list.
 type declaredSums struct {
@@ -31,15 +39,22 @@ type declaredSums struct {
 	data, dataEnd int // those of the weights, or the first of the chunks
 }
 
-// set sets a checksum of a range. A checksum of 0 was not recorded.
-func (d *declaredSums) set(k int, name string, sum uint32, field string, at int64, r Section) *driver.Sum {
-	s := &d.list[k]
-	s.Name = name
-	d.ranges[k][0] = driver.Range{Offset: r.Offset, Size: r.Size}
-	s.Ranges = d.ranges[k][:]
+// declareSum sets the checksum of a part of the structure. A checksum of 0 was not recorded.
+func (f *parsed) declareSum(part int, sum uint32, r Section) *driver.Sum {
+	d := &f.declared
+	s := &d.list[part]
+	s.Name = structureParts[part].name
+	d.ranges[part][0] = driver.Range{Offset: r.Offset, Size: r.Size}
+	s.Ranges = d.ranges[part][:]
 	if sum != 0 {
-		d.digests[k][0] = driver.Digest{Kind: driver.CRC32, Want: uint64(sum), Field: field, Offset: at}
-		s.Accept = d.digests[k][:]
+		field := structureParts[part].field
+		d.digests[part][0] = driver.Digest{
+			Kind:   driver.CRC32,
+			Want:   uint64(sum),
+			Field:  field,
+			Offset: f.fields.At(field),
+		}
+		s.Accept = d.digests[part][:]
 	}
 	return s
 }
@@ -50,7 +65,7 @@ func (p *parser) checkHeader() error {
 	f := p.f
 	h := &f.h
 	size := int64(h.HeaderSize)
-	s := f.declared.set(headerSum, "header", h.HeaderChecksum, "header_checksum", f.fields.At("header_checksum"), Section{Size: size})
+	s := f.declareSum(headerSum, h.HeaderChecksum, Section{Size: size})
 	if h.HeaderChecksum == 0 {
 		return nil
 	}
@@ -73,13 +88,14 @@ func (p *parser) checkHeader() error {
 func (p *parser) checkSections() error {
 	f := p.f
 	h := &f.h
-	s := f.declared.set(metadataSum, "metadata", h.MetadataChecksum, "metadata_checksum", f.fields.At("metadata_checksum"), h.Metadata)
+	s := f.declareSum(metadataSum, h.MetadataChecksum, h.Metadata)
 	s.Hidden = f.meta == nil
-	if _, err := f.src.Compare(s, f.meta, h.Metadata.Offset); err != nil {
+	_, err := f.src.Compare(s, f.meta, h.Metadata.Offset)
+	if err != nil {
 		return err
 	}
-	s = f.declared.set(graphSum, "graph", h.GraphChecksum, "graph_checksum", f.fields.At("graph_checksum"), h.Graph)
-	_, err := f.src.Compare(s, p.graph, h.Graph.Offset)
+	s = f.declareSum(graphSum, h.GraphChecksum, h.Graph)
+	_, err = f.src.Compare(s, p.graph, h.Graph.Offset)
 	return err
 }
 
@@ -118,7 +134,12 @@ func (f *parsed) sums() []driver.Sum {
 	list = append(list, stored)
 	if f.encrypted() {
 		list = append(list, driver.Sum{
-			Name: "weights", By: "AES-256-GCM", Ranges: stored.Ranges, Check: f.checkDecryption, All: f.comp.chunked, Hidden: true,
+			Name:   "weights",
+			By:     "AES-256-GCM",
+			Ranges: stored.Ranges,
+			Check:  f.checkDecryption,
+			All:    f.comp.chunked,
+			Hidden: true,
 		})
 	}
 	if f.comp.chunked {
@@ -142,7 +163,8 @@ func (f *parsed) sums() []driver.Sum {
 // checkDecryption decrypts the weights, which AES-256-GCM authenticates.
 func (f *parsed) checkDecryption(driver.Verification) error {
 	if f.needsKey() {
-		return errorf("weights", f.h.Weights.Offset, format.ErrKey, "the weights are encrypted, and cannot be checked without the key")
+		return errorf("weights", f.h.Weights.Offset, format.ErrKey,
+			"the weights are encrypted, and cannot be checked without the key")
 	}
 	_, err := f.stored(0, f.h.plainSize())
 	return err
@@ -194,7 +216,8 @@ func (f *parsed) chunkSum(i int) driver.Sum {
 	s.Ranges = []driver.Range{{Offset: f.h.Weights.Offset, Size: f.h.Weights.Size}}
 	s.Size = c.StoredSize
 	s.Content = func(v driver.Verification) (uint64, error) {
-		if err := f.checkDecryption(v); err != nil {
+		err := f.checkDecryption(v)
+		if err != nil {
 			return 0, err
 		}
 		b, err := f.stored(c.Stored, c.StoredSize)
@@ -231,7 +254,8 @@ func (f *parsed) contentSum(weights []driver.Range) driver.Sum {
 // content32 returns the CRC-32 of the uncompressed weights, chunk by chunk.
 func (f *parsed) content32(v driver.Verification) (uint64, error) {
 	if f.encrypted() {
-		if err := f.checkDecryption(v); err != nil {
+		err := f.checkDecryption(v)
+		if err != nil {
 			return 0, err
 		}
 	}
@@ -247,11 +271,14 @@ func (f *parsed) content32(v driver.Verification) (uint64, error) {
 		sums[i] = uint32(s.Sum64())
 		return f.weightsError(err, chunks[i].Stored)
 	})
+	if err != nil {
+		return 0, err
+	}
 	sum := uint32(0)
 	for i, s := range sums {
 		sum = tensor.CombineCRC32(sum, s, f.comp.size(i))
 	}
-	return uint64(sum), err
+	return uint64(sum), nil
 }
 
 // storedChunk returns the stored bytes of a chunk, decrypted.
@@ -263,25 +290,23 @@ func (f *parsed) storedChunk(i int) ([]byte, error) {
 // flushedSum returns the CRC-32 of float16 weights as the reference implementation decodes
 // them: subnormal halves and -0 become 0. The halves are contiguous, even in chunks.
 func (f *parsed) flushedSum(v driver.Verification) (uint64, error) {
-	const exponent, step = 0x7C00, 64 << 10
+	const step = 64 << 10
 	in, err := f.stored(0, f.h.plainSize())
 	if err != nil {
 		return 0, err
 	}
 	s := crc(0)
 	var halves []byte
-	for ; len(in) > 0; in = in[len(halves):] {
-		halves = append(halves[:0], in[:min(step, len(in))]...)
-		for i := 0; i < len(halves); i += 2 {
-			if binary.LittleEndian.Uint16(halves[i:])&exponent == 0 {
-				halves[i] = 0
-				halves[i+1] = 0
-			}
-		}
-		if err := v.Context().Err(); err != nil {
+	for piece := range slices.Chunk(in, step) {
+		halves = append(halves[:0], piece...)
+		flushSubnormals(halves)
+		err := v.Context().Err()
+		if err != nil {
 			return 0, err
 		}
-		if err := codecs.DataTo(&s, approximation(MethodFloat16), halves, 2*int64(len(halves)), f.memory); err != nil {
+		c := approximation(MethodFloat16)
+		err = codecs.DataTo(&s, c, halves, 2*int64(len(halves)), f.memory)
+		if err != nil {
 			return 0, err
 		}
 	}
@@ -298,6 +323,17 @@ func (f *parsed) flushedSum(v driver.Verification) (uint64, error) {
 		f.flushed.Store(true)
 	}
 	return uint64(s), nil
+}
+
+// flushSubnormals sets subnormal halves and -0 to 0.
+func flushSubnormals(halves []byte) {
+	const exponent = 0x7C00
+	for i := 0; i < len(halves); i += 2 {
+		if binary.LittleEndian.Uint16(halves[i:])&exponent == 0 {
+			halves[i] = 0
+			halves[i+1] = 0
+		}
+	}
 }
 
 // storedIsRight reports whether the stored weights have the checksum of the header, if that has
@@ -350,8 +386,9 @@ func (f *parsed) stream(i int, w io.Writer) error {
 		if err != nil {
 			return err
 		}
-		if err := f.weightsError(f.expand(part, in, f.comp.size(k)), f.comp.chunks[k].Stored); err != nil {
-			return err
+		err = f.expand(part, in, f.comp.size(k))
+		if err != nil {
+			return f.weightsError(err, f.comp.chunks[k].Stored)
 		}
 	}
 	return nil

@@ -15,7 +15,7 @@ import (
 
 // stored is the weights section before encryption. Write appends to it.
 type stored struct {
-	io.WriterAt
+	to       io.WriterAt
 	size     int64
 	sum      uint32 // CRC-32 of the stored bytes
 	original crc    // CRC-32 of the uncompressed weights that readers see
@@ -23,7 +23,7 @@ type stored struct {
 }
 
 func (s *stored) Write(p []byte) (int, error) {
-	n, err := s.WriteAt(p, s.size)
+	n, err := s.to.WriteAt(p, s.size)
 	s.size += int64(n)
 	s.sum = tensor.UpdateCRC32(s.sum, p[:n])
 	return n, err
@@ -39,22 +39,28 @@ func (s *stored) chunk(off int64, p []byte) error {
 // newWeights returns the encoder for the options, which writes tensors to the weights section
 // and embeds e. With encryption, it writes to memory, so that no plain weights reach the disk.
 func (e *encoder) newWeights() (driver.Encoder, error) {
-	e.out.WriterAt = io.NewOffsetWriter(e.t, e.h.Weights.Offset)
+	e.out.to = io.NewOffsetWriter(e.t, e.h.Weights.Offset)
 	if e.cipher != nil {
-		e.out.WriterAt = &target.Memory{}
+		e.out.to = &target.Memory{}
 	}
-	switch m := e.o.method; {
+	method := e.o.method
+	switch {
 	case e.o.Quantized:
 		return &quantizedWeights{e}, nil
-	case m == MethodNone:
+	case method == MethodNone:
 		return &plainWeights{encoder: e, sums: make([]crc, len(e.schema.Tensors))}, nil
-	case e.o.Chunked, m == MethodFloat16: // without a chunk table, pieces of halves are contiguous
+	case e.o.Chunked, method == MethodFloat16: // without a chunk table, pieces of halves are contiguous
 		return &chunkedWeights{encoder: e}, nil
-	case e.o.collects():
-		return &streamedWeights{encoder: e, w: &collected{encoder: e}}, nil
 	}
-	w, err := methods[e.o.method].codec.(*codecs.Stream).NewWriter(&e.out, e.o.level, e.size)
-	return &streamedWeights{encoder: e, w: w}, err
+	stream, ok := methods[method].codec.(*codecs.Stream)
+	if !ok {
+		return &streamedWeights{encoder: e, w: &collected{e: e}}, nil
+	}
+	w, err := stream.NewWriter(&e.out, e.o.level, e.size)
+	if err != nil {
+		return nil, err
+	}
+	return &streamedWeights{encoder: e, w: w}, nil
 }
 
 // collects reports whether the weights are compressed in one piece, in memory.
@@ -84,10 +90,10 @@ type plainWeights struct {
 
 func (w *plainWeights) Tensor(i int, in driver.Input) error {
 	if i != w.next {
-		return in.CopyTo(&w.out, w.offsets[i], &w.sums[i])
+		return in.CopyTo(w.out.to, w.offsets[i], &w.sums[i])
 	}
 	w.next++ // joining a sum takes longer than a small tensor
-	err := in.CopyTo(&w.out, w.offsets[i], &w.out.original)
+	err := in.CopyTo(w.out.to, w.offsets[i], &w.out.original)
 	w.out.original.Write(w.pad(i))
 	return err
 }
@@ -109,7 +115,8 @@ type streamedWeights struct {
 }
 
 func (w *streamedWeights) Tensor(i int, in driver.Input) error {
-	if err := in.Each(w.write); err != nil {
+	err := in.Each(w.write)
+	if err != nil {
 		return err
 	}
 	return w.write(w.pad(i))
@@ -122,7 +129,8 @@ func (w *streamedWeights) write(p []byte) error {
 }
 
 func (w *streamedWeights) Finish() error {
-	if err := w.w.Close(); err != nil {
+	err := w.w.Close()
+	if err != nil {
 		return err
 	}
 	return w.encoder.Finish()
@@ -142,10 +150,12 @@ func (w *chunkedWeights) Tensor(i int, in driver.Input) error {
 	for at < end {
 		n := min(w.o.ChunkSize*int64(runtime.GOMAXPROCS(0)), end-at)
 		w.buf = slices.Grow(w.buf[:0], int(n))[:n]
-		if _, err := io.ReadFull(r, w.buf); err != nil {
+		_, err := io.ReadFull(r, w.buf)
+		if err != nil {
 			return err
 		}
-		if err := w.store(at, slices.Collect(slices.Chunk(w.buf, int(w.o.ChunkSize)))); err != nil {
+		err = w.store(at, slices.Collect(slices.Chunk(w.buf, int(w.o.ChunkSize))))
+		if err != nil {
 			return err
 		}
 		at += n
@@ -161,26 +171,36 @@ func (w *chunkedWeights) store(at int64, chunks [][]byte) error {
 		outs[i], sums[i], err = compress(w.o.method, chunks[i], w.o.level)
 		return err
 	})
-	for i := 0; err == nil && i < len(outs); i++ {
+	if err != nil {
+		return err
+	}
+	for i, out := range outs {
 		size := int64(len(chunks[i]))
 		w.out.original.join(sums[i], size)
-		err = w.out.chunk(at, outs[i])
+		err := w.out.chunk(at, out)
+		if err != nil {
+			return err
+		}
 		at += size
 	}
-	return err
+	return nil
 }
 
 // collected compresses all weights in one piece when it is closed.
 type collected struct {
-	*encoder
-	bytes.Buffer
+	e   *encoder
+	buf bytes.Buffer
 }
 
+func (w *collected) Write(p []byte) (int, error) { return w.buf.Write(p) }
+
 func (w *collected) Close() error {
-	out, sum, err := compress(w.o.method, w.Bytes(), w.o.level)
-	if err == nil {
-		_, err = w.out.Write(out)
+	e := w.e
+	out, sum, err := compress(e.o.method, w.buf.Bytes(), e.o.level)
+	if err != nil {
+		return err
 	}
-	w.out.original = crc(sum)
+	e.out.original = crc(sum)
+	_, err = e.out.Write(out)
 	return err
 }

@@ -22,7 +22,8 @@ func refuse(field string, sentinel error, text string, args ...any) error {
 // encode starts a file.
 func encode(t driver.Target, p *schema.Schema, o *settings) (driver.Encoder, error) {
 	if o.Version == 2 && t.Sequential() {
-		return nil, refuse("checksums", driver.ErrSequential, "the header of version 2 holds checksums of what follows")
+		return nil, refuse("checksums", driver.ErrSequential,
+			"the header of version 2 holds checksums of what follows")
 	}
 	from := p.Tensors
 	if o.Quantized {
@@ -76,14 +77,9 @@ func (e *encoder) layout() error {
 	if err != nil {
 		return err
 	}
-	ir := e.o.IR
-	if ir == nil {
-		ir = buildIR(e.schema, e.o.Version, &schema.LossList{})
-	} else {
-		err := checkIR(ir, e.schema, uint32(e.o.Version))
-		if err != nil {
-			return err
-		}
+	ir, err := e.ir()
+	if err != nil {
+		return err
 	}
 	graph, err := encodeGraph(ir, uint32(e.o.Version), e.offsets)
 	if err != nil {
@@ -91,6 +87,24 @@ func (e *encoder) layout() error {
 	}
 	e.graph = graph
 	e.meta = encodeMetadata(e.schema.Metadata, ir.Tensors)
+	e.placeSections()
+	return nil
+}
+
+// ir returns the graph of the options, or that of the schema.
+func (e *encoder) ir() (*IR, error) {
+	if e.o.IR == nil {
+		return buildIR(e.schema, e.o.Version, &schema.LossList{}), nil
+	}
+	err := checkIR(e.o.IR, e.schema, uint32(e.o.Version))
+	if err != nil {
+		return nil, err
+	}
+	return e.o.IR, nil
+}
+
+// placeSections fills in the header, except for what depends on the weights.
+func (e *encoder) placeSections() {
 	h := &e.h
 	h.Version = uint32(e.o.Version)
 	h.HeaderSize = uint32(e.o.HeaderSize)
@@ -105,7 +119,6 @@ func (e *encoder) layout() error {
 	if e.size > 0 {
 		h.Weights.Offset = wire.AlignUp(h.Graph.End(), alignment)
 	}
-	return nil
 }
 
 // behind returns a section of the given size after s.
@@ -115,38 +128,40 @@ func behind(s Section, size int) Section {
 
 // checkSize refuses weights that are too large for the options.
 func (e *encoder) checkSize() error {
+	encrypts := e.o.common.Key != nil
 	switch {
 	case e.o.method == MethodLZ4 && !e.o.Chunked && e.size > lz4.MaxSize:
-		return refuse("compression", format.ErrLimit, "%d bytes of weights do not fit in one LZ4 block; chunks do", e.size)
-	case e.o.common.Key != nil && e.size > seal.MaxPlain:
+		return refuse("compression", format.ErrLimit,
+			"%d bytes of weights do not fit in one LZ4 block; chunks do", e.size)
+	case encrypts && e.size > seal.MaxPlain:
 		return refuse("key", format.ErrLimit, "%d bytes of weights are more than AES-GCM takes", e.size)
-	case (e.o.common.Key != nil || e.o.collects()) && e.size > math.MaxInt/4:
+	case (encrypts || e.o.collects()) && e.size > math.MaxInt/4:
 		return refuse("weights", format.ErrLimit, "%d bytes must be held in memory", e.size)
 	}
 	return nil
 }
 
 // features returns the flags of the file.
-func (o *settings) features() (all Features) {
+func (o *settings) features() (flags Features) {
 	if o.Version == 1 {
 		return 0
 	}
 	// Readers that ignore the Encryption flag must not take ciphertext for weights:
 	// the checksum in the compression section makes them fail.
 	plain := o.method == MethodNone && o.common.Key == nil
-	for f, set := range map[Features]bool{
-		Compression:    !plain,
-		Quantized:      o.method.lossy(),
-		ChunkedWeights: o.Chunked,
-		Encryption:     o.common.Key != nil,
-		Signing:        o.signer != nil,
-		MemoryMapping:  plain, // every tensor is at a multiple of 64
-	} {
-		if set {
-			all |= f
-		}
+	flags.set(Compression, !plain)
+	flags.set(Quantized, o.method.lossy())
+	flags.set(ChunkedWeights, o.Chunked)
+	flags.set(Encryption, o.common.Key != nil)
+	flags.set(Signing, o.signer != nil)
+	flags.set(MemoryMapping, plain) // every tensor is at a multiple of 64
+	return flags
+}
+
+func (f *Features) set(flag Features, on bool) {
+	if on {
+		*f |= flag
 	}
-	return all
 }
 
 // begin writes what precedes the weights, except the header of version 2.
@@ -179,7 +194,10 @@ func (e *encoder) write(off int64, b []byte) {
 func (e *encoder) Finish() error {
 	h := &e.h
 	if e.cipher != nil {
-		e.encrypt()
+		err := e.encrypt()
+		if err != nil {
+			return err
+		}
 	}
 	if h.Version == 1 {
 		return nil
@@ -202,12 +220,16 @@ func (e *encoder) Finish() error {
 }
 
 // encrypt seals the weights, which are in memory, and writes them.
-func (e *encoder) encrypt() {
-	var out []byte
-	out, e.err = e.cipher.Seal(e.out.WriterAt.(*target.Memory).Bytes()[:e.out.size], e.headerBytes()[:aadSize])
+func (e *encoder) encrypt() error {
+	plain := e.out.to.(*target.Memory).Bytes()[:e.out.size]
+	out, err := e.cipher.Seal(plain, e.headerBytes()[:aadSize])
+	if err != nil {
+		return err
+	}
 	e.out.size = int64(len(out))
 	e.out.sum = tensor.CRC32(out)
 	e.write(e.h.Weights.Offset, out)
+	return e.err
 }
 
 // headerBytes returns the header with its checksum.
