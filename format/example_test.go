@@ -100,6 +100,23 @@ func ExampleOpen() {
 	// fc.weight float32 [2, 2]
 }
 
+// A directory with several models is an error that has their names.
+func ExampleChoiceError() {
+	dir := filepath.Dir(saved("small.safetensors"))
+	defer os.RemoveAll(dir)
+	if err := format.Save(context.Background(), filepath.Join(dir, "large.gguf"), nil, layers(), nil); err != nil {
+		log.Fatal(err)
+	}
+
+	_, err := format.Open(dir, nil)
+	var choice *format.ChoiceError
+	if errors.As(err, &choice) {
+		fmt.Println(choice.Names)
+	}
+	// Output:
+	// [large.gguf small.safetensors]
+}
+
 // Loading: many slices at once, into memory of the program.
 func ExampleModel_Load() {
 	m, err := format.OpenBytes(file("mag"), nil)

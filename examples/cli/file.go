@@ -7,7 +7,6 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/schema"
-	"github.com/weightmap/weightmap/internal/keys"
 )
 
 // Signed describes the signature of a verified file and whether it is trusted; it returns "" for an
@@ -21,15 +20,6 @@ func Signed(state format.SignatureState, s *schema.Signature, trusted crypto.Pub
 		return "signed by " + Fingerprint(s.PublicKey) + ", not checked against a trusted key"
 	}
 	return ""
-}
-
-// Fingerprint formats the fingerprint of a key.
-func Fingerprint(key crypto.PublicKey) string {
-	text, err := keys.Fingerprint(key)
-	if err != nil {
-		return "a key the file does not name"
-	}
-	return "SHA256:" + text
 }
 
 // Dropped returns a suffix for a message about a written file: that its source was encrypted or

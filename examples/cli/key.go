@@ -11,8 +11,6 @@ import (
 	"io"
 	"os"
 	"strings"
-
-	"github.com/weightmap/weightmap/internal/keys"
 )
 
 // keySize is the number of bytes of an AES-256 key.
@@ -94,12 +92,6 @@ func (o *KeyOption) Public(ctx context.Context) (crypto.PublicKey, error) {
 func (o *KeyOption) Private(ctx context.Context) (crypto.Signer, error) {
 	return ReadKey(ctx, o, ReadPrivate)
 }
-
-// ReadPublic reads the public key in a PEM file.
-func ReadPublic(path string) (crypto.PublicKey, error) { return keys.ReadPublic(path) }
-
-// ReadPrivate reads the private key in a PEM file.
-func ReadPrivate(path string) (crypto.Signer, error) { return keys.ReadPrivate(path) }
 
 // Same reports whether two options name the same file, which may be readable only once.
 func (o *KeyOption) Same(other *KeyOption) bool {

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-
-	"github.com/weightmap/weightmap/internal/disk"
 )
 
 // OutputFlag adds -o, the name of the output file.
@@ -49,15 +47,7 @@ func (t *Tool) Output(ctx context.Context, path string, stdout io.Writer, f func
 		return errors.Join(f(&stoppable{ctx, w}), w.Close())
 	}
 	defer NewTarget(path).Ended(&err)
-	w, err := disk.Create(path)
-	if err != nil {
-		return err
-	}
-	if err := f(io.NewOffsetWriter(w, 0)); err != nil {
-		w.Abort()
-		return err
-	}
-	return w.Publish()
+	return Replace(path, f)
 }
 
 // CheckOutput returns an error if path is the input file.

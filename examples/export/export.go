@@ -11,7 +11,6 @@ import (
 
 	"github.com/weightmap/weightmap/examples/cli"
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/disk"
 	"github.com/weightmap/weightmap/tensor"
 	"github.com/weightmap/weightmap/tsr"
 )
@@ -56,15 +55,7 @@ func File(ctx context.Context, in, out string, h Header) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", in, err)
 	}
-	w, err := disk.Create(out)
-	if err != nil {
-		return err
-	}
-	if err := write(ctx, io.NewOffsetWriter(w, 0), head, f.At(0)); err != nil {
-		w.Abort()
-		return err
-	}
-	return w.Publish()
+	return cli.Replace(out, func(w io.Writer) error { return write(ctx, w, head, f.At(0)) })
 }
 
 func write(ctx context.Context, w io.Writer, head []byte, v tensor.View) error {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/examples/cli"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/keys"
@@ -39,11 +40,11 @@ func TestKeygen(t *testing.T) {
 			dir := t.TempDir()
 			private, public := filepath.Join(dir, "key.pem"), filepath.Join(dir, "pub.pem")
 			out, _ := tool(t, 0, "keygen", "-type", kind, private, public)
-			key, err := keys.ReadPrivate(private)
+			key, err := cli.ReadPrivate(private)
 			if err != nil || !is(key) {
 				t.Fatalf("%T, %v", key, err)
 			}
-			pub, err := keys.ReadPublic(public)
+			pub, err := cli.ReadPublic(public)
 			if err != nil || !keys.Equal(pub, key.Public()) {
 				t.Errorf("another public key, %v", err)
 			}

@@ -154,6 +154,47 @@ func TestDirectoryRule(t *testing.T) {
 	}
 }
 
+// TestChoices: the error of a directory that is not one model has the paths that open the models in
+// it.
+func TestChoices(t *testing.T) {
+	one := split(0, 1)
+	for _, tt := range []struct {
+		name  string
+		files map[string]string
+		want  []string
+	}{
+		{"two models", map[string]string{"a.gguf": one, "b.safetensors": safe("b"), "README.md": "#"}, []string{"a.gguf", "b.safetensors"}},
+		{"an index and a file", map[string]string{"a.index.json": index("a", "x"), "b.index.json": index("a", "x"), "x": safe("a")}, []string{"a.index.json", "b.index.json"}},
+		{"a part alone", map[string]string{"m-00001-of-00002.safetensors": safe("a")}, []string{"m-00001-of-00002.safetensors"}},
+		{"a pipeline", map[string]string{"unet/model.safetensors": safe("a"), "vae/model.safetensors": safe("b"), "x": ""}, []string{"unet", "vae"}},
+		{"what tools leave", map[string]string{"optimizer.pt": pickled("a"), "scaler.pt": pickled("b"), "x.json": "{}"}, []string{"optimizer.pt", "scaler.pt"}},
+		{"an unpacked archive, which its directory opens, and a model", map[string]string{"data.pkl": pickled("a"), "version": "3", "m.gguf": one}, []string{"m.gguf"}},
+		{"two snapshots", map[string]string{"refs/x": "", "snapshots/a/model.safetensors": safe("a"), "snapshots/b/model.safetensors": safe("b")}, []string{"snapshots/a", "snapshots/b"}},
+		{"two models in a snapshot", map[string]string{"refs/x": "", "snapshots/a/a.safetensors": safe("a"), "snapshots/a/b.safetensors": safe("b")}, []string{"a.safetensors", "b.safetensors"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := format.Open(lay(t, t.TempDir(), tt.files), nil)
+			var choice *format.ChoiceError
+			var at *tensor.Error
+			if !errors.As(err, &choice) || !errors.As(err, &at) {
+				t.Fatal(err)
+			}
+			expect.Equal(t, tt.want, choice.Names)
+			for _, name := range choice.Names {
+				m, err := format.Open(filepath.Join(at.Path, filepath.FromSlash(name)), nil)
+				expect.OK(t, err)
+				m.Close()
+			}
+		})
+	}
+	for name, files := range map[string]map[string]string{"nothing": nil, "no model": {"README.md": "#"}} {
+		_, err := format.Open(lay(t, t.TempDir(), files), nil)
+		if errors.As(err, new(*format.ChoiceError)) || !errors.Is(err, format.ErrUnknownFormat) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // pickled is a pickle of a dict with one array of a byte.
 func pickled(name string) string {
 	return "\x80\x02}U" + string(rune(len(name))) + name + "cnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\nK\x00\x85U\x01bt" +

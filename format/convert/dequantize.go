@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"math"
 	"slices"
 
 	"github.com/weightmap/weightmap/format"
@@ -8,6 +9,7 @@ import (
 	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/opsets"
 	"github.com/weightmap/weightmap/tensor"
+	"github.com/weightmap/weightmap/tensor/quant"
 )
 
 // dequantize adds DequantizeLinear nodes for quantized tensors, if the target uses ONNX's operators
@@ -127,26 +129,38 @@ func bytesHold(q *tensor.Quantization, d tensor.DType) bool {
 
 // quantized converts a DequantizeLinear node to quantization parameters of its tensor.
 func (t *translator) quantized(in *schema.Node) error {
-	if !opsets.Dequantizes(in) || t.at(in.Outputs[0]).leaves {
+	if len(in.Inputs) < 2 || len(in.Inputs) > 3 || len(in.Outputs) != 1 || t.at(in.Outputs[0]).leaves {
 		return unsupported("it dequantizes a computed value, or in a form that is not supported")
 	}
-	constants := make([]*item, len(in.Inputs))
+	var constants [3]tensor.View
 	for i, name := range in.Inputs {
-		constants[i] = t.at(name).tensor
-		if constants[i] == nil {
+		c := t.at(name).tensor
+		if c == nil {
 			return unsupported("it dequantizes a computed value, or in a form that is not supported")
 		}
+		constants[i] = c.from
 	}
-	var parameters []tensor.View
-	for _, c := range constants[1:] {
-		parameters = append(parameters, c.from)
-	}
-	x := &constants[0].to
-	q, err := opsets.Quantization(in, x, parameters)
+	v, err := quant.Linear(constants[0], constants[1], constants[2], axisOf(in))
 	if err != nil {
 		return err
+	}
+	q := v.Info().Quant
+	x := &t.at(in.Inputs[0]).tensor.to
+	if x.Quant != nil && !x.Quant.Equal(q) {
+		return unsupported("another node dequantizes the tensor with other parameters")
 	}
 	x.Quant = q
 	t.at(in.Outputs[0]).alias = in.Inputs[0]
 	return nil
+}
+
+// axisOf returns the attribute axis of a DequantizeLinear node.
+func axisOf(n *schema.Node) int {
+	for _, a := range n.Attributes {
+		axis, ok := a.Value.(int64)
+		if ok && a.Name == "axis" {
+			return int(max(math.MinInt32, min(axis, math.MaxInt32)))
+		}
+	}
+	return 1
 }

@@ -115,17 +115,21 @@ func TestHubOfflineReader(t *testing.T) {
 // TestHubChoice: an error names the address that opens one of the models.
 func TestHubChoice(t *testing.T) {
 	for _, tt := range []struct {
-		name  string
-		files []string
-		want  string
+		name    string
+		files   []string
+		want    string
+		choices []string
 	}{
-		{"several GGUF files", []string{"m-Q4_0.gguf", "m-Q8_0.gguf"}, `the repository has several models: ["m-Q4_0.gguf" "m-Q8_0.gguf"]; open one by its hf:// address, such as hf://org/name/m-Q4_0.gguf`},
+		{"several GGUF files", []string{"m-Q4_0.gguf", "m-Q8_0.gguf"}, `the repository has several models: ["m-Q4_0.gguf" "m-Q8_0.gguf"]; open one by its hf:// address, such as hf://org/name/m-Q4_0.gguf`,
+			[]string{"hf://org/name/m-Q4_0.gguf", "hf://org/name/m-Q8_0.gguf"}},
 		{"a pipeline", []string{"model_index.json", "unet/config.json", "unet/diffusion_pytorch_model.safetensors", "vae/diffusion_pytorch_model.safetensors"},
-			"open the model in one of its directories, such as hf://org/name/unet/diffusion_pytorch_model.safetensors"},
-		{"what tools leave", []string{"optimizer.pt"}, "open a file that is not the model by its hf:// address, such as hf://org/name/optimizer.pt"},
-		{"a lost shard", []string{"m-00001-of-00002.safetensors"}, "only a part of a model: m-00002-of-00002.safetensors is not there"},
-		{"an unpacked archive", []string{"data.pkl", "data/0", "version"}, "the repository is a model of format torch in a directory: download it, with hf download org/name"},
-		{"shards", []string{"m-00001-of-00002.safetensors", "m-00002-of-00002.safetensors"}, "the repository has 2 parts of a model and no index: download it, with hf download org/name"},
+			"open the model in one of its directories, such as hf://org/name/unet/diffusion_pytorch_model.safetensors",
+			[]string{"hf://org/name/unet/diffusion_pytorch_model.safetensors", "hf://org/name/vae/diffusion_pytorch_model.safetensors"}},
+		{"a pipeline with a directory without a model", []string{"unet/model.safetensors", "vae/README.md"}, "such as hf://org/name/unet/model.safetensors", []string{"hf://org/name/unet/model.safetensors"}},
+		{"what tools leave", []string{"optimizer.pt"}, "open a file that is not the model by its hf:// address, such as hf://org/name/optimizer.pt", []string{"hf://org/name/optimizer.pt"}},
+		{"a lost shard", []string{"m-00001-of-00002.safetensors"}, "only a part of a model: m-00002-of-00002.safetensors is not there", []string{"hf://org/name/m-00001-of-00002.safetensors"}},
+		{"an unpacked archive", []string{"data.pkl", "data/0", "version"}, "the repository is a model of format torch in a directory: download it, with hf download org/name", nil},
+		{"shards", []string{"m-00001-of-00002.safetensors", "m-00002-of-00002.safetensors"}, "the repository has 2 parts of a model and no index: download it, with hf download org/name", nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			files := map[string]string{}
@@ -137,6 +141,11 @@ func TestHubChoice(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("%v, want %s", err, tt.want)
 			}
+			var choice *format.ChoiceError
+			if !errors.As(err, &choice) {
+				choice = &format.ChoiceError{}
+			}
+			expect.Equal(t, tt.choices, choice.Names)
 		})
 	}
 }

@@ -158,22 +158,29 @@ func (l *listing) choose(o *Options) (string, error) {
 	return choice.File, nil
 }
 
-// inRepository returns the error of a choice with the address that opens one of the models.
+// inRepository returns the error of a choice with the addresses that open the models.
 func (l *listing) inRepository(err error, rule *directory.Rule) error {
 	var u *directory.Undecided
-	if !errors.As(err, &u) || u.Name == "" {
+	if !errors.As(err, &u) || len(u.Names) == 0 {
 		return err
 	}
-	of := *l.h
-	of.file = u.Name
-	if !slices.Contains(l.names, u.Name) { // it is a directory
-		choice, err := rule.Choose(l.entries(u.Name + "/"))
-		if err != nil || choice.File == "" {
-			return u
+	var addresses []string
+	for i, name := range u.Names {
+		at := *l.h
+		at.file = name
+		if !slices.Contains(l.names, name) { // it is a directory
+			choice, err := rule.Choose(l.entries(name + "/"))
+			if err != nil || choice.File == "" {
+				if i == 0 {
+					return u // the text suggests it
+				}
+				continue
+			}
+			at.file += "/" + choice.File
 		}
-		of.file += "/" + choice.File
+		addresses = append(addresses, at.String())
 	}
-	return u.Named("hf:// address", of.String())
+	return &format.ChoiceError{Names: addresses, Err: u.Named("hf:// address", addresses)}
 }
 
 // formatOf returns the format of files with the ending of name, linked or not, or "".

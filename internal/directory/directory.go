@@ -197,20 +197,21 @@ func areParts(names []string) bool {
 
 // Undecided is the error of a directory without a model, or with several.
 type Undecided struct {
-	// Name is that of what opens one of the models, or "".
-	Name string
-	text string
-	err  error
+	// Names are those of what opens each of the models. The text suggests the first.
+	Names []string
+	text  string
+	err   error
 }
 
 // Error implements error.
 func (e *Undecided) Error() string { return e.err.Error() + ": " + e.text }
 
-// Named returns the error for a place where files are opened by another name than in a directory,
-// which is called what.
-func (e *Undecided) Named(what, name string) *Undecided {
-	text := strings.ReplaceAll(e.text, "such as "+e.Name, "such as "+name)
-	return &Undecided{name, strings.ReplaceAll(strings.ReplaceAll(text, "the directory", "the repository"), "by its name", "by its "+what), e.err}
+// Named returns the error for a place where files are opened by other names than in a directory,
+// which are called what.
+func (e *Undecided) Named(what string, names []string) *Undecided {
+	text := strings.ReplaceAll(e.text, "such as "+e.Names[0], "such as "+names[0])
+	text = strings.ReplaceAll(text, "the directory", "the repository")
+	return &Undecided{names, strings.ReplaceAll(text, "by its name", "by its "+what), e.err}
 }
 
 // Unwrap returns driver.ErrUnsupported or driver.ErrUnknownFormat.
@@ -230,9 +231,11 @@ func (r *Rule) undecided(models []string, entries []driver.DirEntry) error {
 		lost := missingPart(models, models[0])
 		same := func(name string) bool { return shards.Stem(name) == shards.Stem(models[0]) }
 		if lost != "" && !slices.ContainsFunc(models, func(name string) bool { return !same(name) }) {
-			return &Undecided{models[0], fmt.Sprintf("the directory has only a part of a model: %s is not there: get it, or open a part by its name, %s", lost, models[0]), tensor.ErrUnsupported}
+			return &Undecided{models, fmt.Sprintf("the directory has only a part of a model: %s is not there: get it, or open a part by its name, %s", lost, models[0]), tensor.ErrUnsupported}
 		}
-		return &Undecided{models[0], fmt.Sprintf("the directory has several models: %s; open one by its name, such as %s", list(models), models[0]), tensor.ErrUnsupported}
+		isAlone := func(name string) bool { return name == unpackedPickle } // its directory is the model
+		files := slices.DeleteFunc(slices.Clone(models), isAlone)
+		return &Undecided{files, fmt.Sprintf("the directory has several models: %s; open one by its name, such as %s", list(models), models[0]), tensor.ErrUnsupported}
 	}
 	var names []string
 	for _, e := range entries {
@@ -244,18 +247,21 @@ func (r *Rule) undecided(models []string, entries []driver.DirEntry) error {
 	}
 	e := &Undecided{text: text, err: tensor.ErrUnknownFormat}
 	for _, entry := range entries {
-		if entry.Dir && e.Name == "" && (isComponent(entry.Name) || strings.HasPrefix(entry.Name, "models--")) {
-			e.Name = entry.Name
-			e.text += "; open the model in one of its directories, such as " + entry.Name
-			return e
+		if entry.Dir && (isComponent(entry.Name) || strings.HasPrefix(entry.Name, "models--")) {
+			e.Names = append(e.Names, entry.Name)
 		}
+	}
+	if len(e.Names) > 0 {
+		e.text += "; open the model in one of its directories, such as " + e.Names[0]
+		return e
 	}
 	for _, entry := range entries {
 		if entry.Regular && r.format(entry.Name) != "" {
-			e.Name = entry.Name
-			e.text += "; open a file that is not the model by its name, such as " + entry.Name
-			return e
+			e.Names = append(e.Names, entry.Name)
 		}
+	}
+	if len(e.Names) > 0 {
+		e.text += "; open a file that is not the model by its name, such as " + e.Names[0]
 	}
 	return e
 }

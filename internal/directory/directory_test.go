@@ -47,11 +47,11 @@ func TestChoose(t *testing.T) {
 		{"an unpacked archive, asked for", []string{"a.gguf", "data.pkl", "data/"}, "torch", Choice{Format: "torch"}, nil, ""},
 		{"an unpacked archive whose pickle is a lost link", []string{"data.pkl?", "version"}, "", Choice{Format: "torch"}, nil, ""},
 		{"an unpacked archive among others", []string{"data.pkl", "m.pt", "version"}, "", Choice{}, tensor.ErrUnsupported, "m.pt"},
-		{"an unpacked archive and two indexes", []string{"a.index.json", "b.index.json", "data.pkl", "version"}, "", Choice{}, tensor.ErrUnsupported, "a.index.json"},
+		{"an unpacked archive and two indexes", []string{"a.index.json", "b.index.json", "data.pkl", "version"}, "", Choice{}, tensor.ErrUnsupported, "a.index.json b.index.json"},
 		{"a directory of that name", []string{"data.pkl/", "version"}, "", Choice{}, tensor.ErrUnknownFormat, ""},
 		{"directories of those names", []string{"data.pkl", "version/", "byteorder/"}, "", Choice{}, tensor.ErrUnknownFormat, ""},
 		{"a file of that name", []string{"data", "data.pkl"}, "", Choice{}, tensor.ErrUnknownFormat, ""},
-		{"several", []string{"a.gguf", "b.pt"}, "", Choice{}, tensor.ErrUnsupported, "a.gguf"},
+		{"several", []string{"a.gguf", "b.pt"}, "", Choice{}, tensor.ErrUnsupported, "a.gguf b.pt"},
 		{"a lost shard", []string{"x-00002-of-00002.safetensors"}, "", Choice{}, tensor.ErrUnsupported, "x-00002-of-00002.safetensors"},
 		{"a pipeline", []string{"text_encoder_2/", "scheduler/"}, "", Choice{}, tensor.ErrUnknownFormat, "text_encoder_2"},
 		{"what tools leave", []string{"optimizer.pt", "README.md"}, "", Choice{}, tensor.ErrUnknownFormat, "optimizer.pt"},
@@ -67,7 +67,7 @@ func TestChoose(t *testing.T) {
 			continue
 		}
 		var u *Undecided
-		if !errors.Is(err, tt.err) || !errors.As(err, &u) || u.Name != tt.opens {
+		if !errors.Is(err, tt.err) || !errors.As(err, &u) || strings.Join(u.Names, " ") != tt.opens {
 			t.Errorf("%s: %v, want %v that names %q", tt.name, err, tt.err, tt.opens)
 		}
 	}
@@ -81,9 +81,9 @@ func TestNamed(t *testing.T) {
 	if !errors.As(err, &u) {
 		t.Fatal(err)
 	}
-	got := u.Named("address", "x://a.gguf")
+	got := u.Named("address", []string{"x://a.gguf", "x://b.gguf"})
 	expect.Equal(t, `unsupported: the repository has several models: ["a.gguf" "b.gguf"]; open one by its address, such as x://a.gguf`, got.Error())
-	expect.Equal(t, "x://a.gguf", got.Name)
+	expect.Equal(t, []string{"x://a.gguf", "x://b.gguf"}, got.Names)
 }
 
 // TestSnapshot checks which snapshot of a repository is chosen.

@@ -29,7 +29,11 @@ func Snapshot(main string, snapshots []driver.DirEntry) (string, error) {
 	case main == "" && len(names) == 0:
 		return "", &Undecided{text: "the repository has no snapshot: download it, with hf download ORG/NAME", err: tensor.ErrUnknownFormat}
 	case main == "":
-		return "", &Undecided{"snapshots/" + names[0], fmt.Sprintf("the repository has several snapshots, and refs/main does not name one: %s; open one by its name, such as snapshots/%s", list(names), names[0]), tensor.ErrUnsupported}
+		text := fmt.Sprintf("the repository has several snapshots, and refs/main does not name one: %s; open one by its name, such as snapshots/%s", list(names), names[0])
+		for i, name := range names {
+			names[i] = "snapshots/" + name
+		}
+		return "", &Undecided{names, text, tensor.ErrUnsupported}
 	case !fs.ValidPath(main) || main == "." || strings.ContainsAny(main, `/\`):
 		return "", fmt.Errorf("%w: refs/main has %.200q, which is no name of a snapshot", tensor.ErrCorrupt, main)
 	case !slices.Contains(names, main):

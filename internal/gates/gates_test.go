@@ -76,7 +76,6 @@ var gates = []gate{
 			"internal/disk/":   "the gate: the rule of links, and files that are written",
 			"internal/source/": "the file that the user names, and the pages of the process",
 			"format/signing/":  "bundles and the files that they sign, until the engine opens them",
-			"internal/keys/":   "keys that the user names",
 		},
 		advice: "open files of models through internal/disk",
 		planted: []planted{
@@ -165,7 +164,6 @@ var gates = []gate{
 			"format/torch/register.go":       "links hashes for names with digests",
 			"format/npy/register.go":         "links hashes for names with digests",
 			"format/driver/index.go":         "the table of names",
-			"internal/keys/":                 "fingerprints of keys",
 			"internal/onnxgraph/kinds.go":    "tables",
 		},
 		advice: "declare the checksum in Parsed.Sums, and the engine compares it",

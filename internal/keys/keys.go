@@ -1,4 +1,4 @@
-// Package keys reads and writes the PEM files of signing keys, as "openssl genpkey" makes them:
+// Package keys parses and encodes the PEM files of signing keys, as "openssl genpkey" makes them:
 // PKCS #8 private keys and PKIX public keys for Ed25519, RSA and ECDSA. It also reads the private
 // keys of "openssl ecparam -genkey" and "openssl genrsa -traditional".
 package keys
@@ -13,7 +13,6 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"os"
 )
 
 // The types of the PEM blocks.
@@ -27,30 +26,8 @@ const (
 // ErrKey is wrapped by every error about the content of a key file.
 var ErrKey = errors.New("unusable key")
 
-// ReadPublic reads the PKIX public key in the PEM file at path:
-// ed25519.PublicKey, *rsa.PublicKey or *ecdsa.PublicKey.
-func ReadPublic(path string) (crypto.PublicKey, error) {
-	return read(path, ParsePublic)
-}
-
-// ReadPrivate reads the private key (PKCS #8, SEC 1 or PKCS #1) in the PEM file at path:
-// ed25519.PrivateKey, *rsa.PrivateKey or *ecdsa.PrivateKey.
-func ReadPrivate(path string) (crypto.Signer, error) {
-	return read(path, ParsePrivate)
-}
-
-func read[K any](path string, parse func([]byte) (K, error)) (key K, err error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return key, err
-	}
-	if key, err = parse(text); err != nil {
-		err = fmt.Errorf("%s: %w", path, err)
-	}
-	return key, err
-}
-
-// ParsePublic is like ReadPublic but takes the text of a PEM file.
+// ParsePublic parses the PKIX public key in the text of a PEM file: an ed25519.PublicKey,
+// *rsa.PublicKey or *ecdsa.PublicKey.
 func ParsePublic(text []byte) (crypto.PublicKey, error) {
 	key, err := parse(text, publicBlock, map[string]decoder{publicBlock: x509.ParsePKIXPublicKey})
 	switch key.(type) {
@@ -68,7 +45,8 @@ func ParseAny(b []byte) (crypto.PublicKey, error) {
 	return x509.ParsePKIXPublicKey(b)
 }
 
-// ParsePrivate is like ReadPrivate but takes the text of a PEM file.
+// ParsePrivate parses the private key (PKCS #8, SEC 1 or PKCS #1) in the text of a PEM file: an
+// ed25519.PrivateKey, *rsa.PrivateKey or *ecdsa.PrivateKey.
 func ParsePrivate(text []byte) (crypto.Signer, error) {
 	key, err := parse(text, privateBlock, map[string]decoder{
 		privateBlock: x509.ParsePKCS8PrivateKey,

@@ -1,5 +1,6 @@
 // Package quant reads quantized weights whose scales are in a second tensor. Pairs finds such
-// tensors by their names; Join combines the two into a view that decodes to float32.
+// tensors by their names; Join combines the two into a view that decodes to float32. Linear does
+// so for the constants of ONNX graphs, whose nodes name the tensors.
 //
 // # Layouts
 //

@@ -25,6 +25,24 @@ func ExampleJoin() {
 	// "fc.weight" float32 [2, 3] [0.5 1 1.5 10 20 -10] <nil>
 }
 
+// The inputs of a node DequantizeLinear are w, w_scale and w_zero_point.
+func ExampleLinear() {
+	w, err := tensor.FromBytes("w", tensor.Uint8, tensor.Shape{2, 2}, []byte{128, 129, 7, 9})
+	scale, errScale := tensor.Of("w_scale", tensor.Shape{2}, []float32{0.5, 10})
+	zero, errZero := tensor.FromBytes("w_zero_point", tensor.Uint8, tensor.Shape{2}, []byte{128, 7})
+	if err := errors.Join(err, errScale, errZero); err != nil {
+		log.Fatal(err)
+	}
+	v, err := quant.Linear(w, scale, zero, 0)
+	if err != nil {
+		log.Fatal(err)
+	}
+	numbers, err := tensor.Decode[float32](nil, v)
+	fmt.Println(numbers, err)
+	// Output:
+	// [0 0.5 0 20] <nil>
+}
+
 func ExamplePairs() {
 	tensors := []tensor.Info{
 		{Name: "up.weight", DType: tensor.Float8E4M3FN, Shape: tensor.Shape{2048, 7168}},

@@ -2,6 +2,7 @@ package compare
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,7 +11,6 @@ import (
 	"github.com/weightmap/weightmap/examples/weightmap/internal/inspect"
 	"github.com/weightmap/weightmap/examples/weightmap/internal/modelfile"
 	"github.com/weightmap/weightmap/format/schema"
-	"github.com/weightmap/weightmap/internal/opsets"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -92,10 +92,20 @@ func userMetadata(m *modelfile.NamedModel) (schema.Metadata, error) {
 // withoutOwn removes the entries that ONNX needs for its graph, if other does not have them.
 func withoutOwn(m, other schema.Metadata) schema.Metadata {
 	return slices.DeleteFunc(slices.Clone(m), func(e schema.Entry) bool {
-		own, _ := opsets.IsOwn(e)
 		_, there := other.Get(e.Key)
-		return own && !there
+		return isOwn(e) && !there
 	})
+}
+
+// isOwn reports whether an entry says how ONNX's graph is to be read.
+func isOwn(e schema.Entry) bool {
+	switch e.Value.(type) {
+	case json.RawMessage:
+		return e.Key == "opsets"
+	case int64:
+		return e.Key == "ir_version"
+	}
+	return false
 }
 
 // metadataLines returns a line per entry, "epoch = 7".
@@ -124,8 +134,8 @@ func graphLines(m *modelfile.NamedModel) ([]string, error) {
 
 func graphText(g *schema.Graph) ([]string, error) {
 	name := g.Name
-	if name == opsets.DefaultGraphName {
-		name = "" // ONNX does not go without
+	if name == "graph" {
+		name = "" // what ONNX files have that need a name
 	}
 	all := []string{strings.TrimSpace("graph " + name)}
 	for _, v := range g.Inputs {

@@ -2,7 +2,6 @@ package modelfile
 
 import (
 	"github.com/weightmap/weightmap/format/schema"
-	"github.com/weightmap/weightmap/internal/opsets"
 	"github.com/weightmap/weightmap/tensor"
 	"github.com/weightmap/weightmap/tensor/quant"
 )
@@ -31,7 +30,7 @@ func (m *NamedModel) foldNodes(g *schema.Graph, other *NamedModel) {
 	g.Values(func(s *string) { uses[*s]++ })
 	for i := range g.Nodes {
 		n := &g.Nodes[i]
-		if !opsets.Dequantizes(n) || other.has(n.Inputs[1]) {
+		if !dequantizes(n) || other.has(n.Inputs[1]) {
 			continue
 		}
 		v, isKnown := m.dequantized(n)
@@ -47,10 +46,15 @@ func (m *NamedModel) foldNodes(g *schema.Graph, other *NamedModel) {
 	}
 }
 
+// dequantizes reports whether a node is DequantizeLinear.
+func dequantizes(n *schema.Node) bool {
+	return n.Op == "DequantizeLinear" && n.Domain == "" && len(n.Inputs) >= 2 && len(n.Inputs) <= 3 && len(n.Outputs) == 1
+}
+
 // dequantized returns the constant of a DequantizeLinear node with its parameters, unless they have
 // another form than tensor.Quantization, or differ from those of a node before.
 func (m *NamedModel) dequantized(n *schema.Node) (v tensor.View, isKnown bool) {
-	constants := make([]tensor.View, len(n.Inputs))
+	var constants [3]tensor.View
 	for k, name := range n.Inputs {
 		constant, err := m.Model.Tensor(name)
 		if err != nil {
@@ -62,13 +66,14 @@ func (m *NamedModel) dequantized(n *schema.Node) (v tensor.View, isKnown bool) {
 	if isCombined {
 		constants[0] = before
 	}
-	info := constants[0].Info()
-	q, err := opsets.Quantization(n, &info, constants[1:])
-	if err != nil {
-		return v, false
+	axis := int64(1)
+	for _, a := range n.Attributes {
+		value, ok := a.Value.(int64)
+		if ok && a.Name == "axis" {
+			axis = value
+		}
 	}
-	info.Quant = q
-	v, err = constants[0].WithInfo(info)
+	v, err := quant.Linear(constants[0], constants[1], constants[2], int(axis))
 	return v, err == nil
 }
 

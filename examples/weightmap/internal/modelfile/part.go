@@ -5,15 +5,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/weightmap/weightmap/examples/cli"
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/directory"
-	"github.com/weightmap/weightmap/internal/shards"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -58,18 +55,19 @@ func (a *Access) adviseChoice(err error) error {
 	return cli.Advised(err, TryWords([]string{command, name}))
 }
 
-// Choice returns the path of one of several models in a directory that could not be opened for
-// that, or "".
+// Choice returns the path or address of one of several models in a directory that could not be
+// opened for that, or "".
 func Choice(err error) string {
-	var u *directory.Undecided
+	var choice *format.ChoiceError
 	var e *tensor.Error
-	if !errors.As(err, &u) || u.Name == "" || !errors.As(err, &e) {
+	if !errors.As(err, &choice) || !errors.As(err, &e) {
 		return ""
 	}
-	if IsAddress(u.Name) {
-		return u.Name
+	name := choice.Names[0]
+	if IsAddress(name) {
+		return name
 	}
-	return filepath.Join(e.Path, filepath.FromSlash(u.Name))
+	return filepath.Join(e.Path, filepath.FromSlash(name))
 }
 
 // Wholes are the models that were opened for their parts, by path.
@@ -136,32 +134,6 @@ func wholeOf(name string, o *format.Options) (*format.Model, string) {
 	return nil, ""
 }
 
-// opening returns the names of what may open the model that a file is a part of.
-func opening(name string) []string {
-	if IsAddress(name) {
-		address, query, asked := strings.Cut(name, "?")
-		if asked {
-			query = "?" + query
-		}
-		dir, base := path.Split(address)
-		if strings.HasSuffix(base, ".gguf") {
-			if all := shards.NamesLike(base); len(all) > 0 {
-				return []string{dir + all[0] + query}
-			}
-			return nil
-		}
-		if index := shards.IndexLike(base); index != "" {
-			return []string{dir + index + query}
-		}
-		return nil
-	}
-	dir, base := filepath.Split(name)
-	if p := shards.PartOf(os.DirFS(filepath.Join(dir, ".")), base, nil); p.Opens != "" {
-		return []string{filepath.Join(dir, p.Opens)}
-	}
-	return []string{filepath.Join(dir, ".")}
-}
-
 // has reports whether a file is one of a model's.
 func has(m *format.Model, name string) bool {
 	is, err := os.Stat(name)
@@ -189,22 +161,49 @@ func (a *Access) RefusePart(o *opened) error {
 	if o.Part != "" || o.Is == nil || a.Part {
 		return nil
 	}
-	for _, note := range o.Notes() {
-		if strings.HasPrefix(note, "part ") {
-			return PartError(fmt.Sprintf("%s is only %s: get the others, or use -part", ShownName(o.Path), note))
-		}
-	}
-	return PartError(fmt.Sprintf("%s is only a part of a model%s: get the others, or use -part", ShownName(o.Path), o.Is))
+	return PartError(fmt.Sprintf("%s is only %s: get the others, or use -part", ShownName(o.Path), partNote(o.Model)))
 }
 
-// CheckTarget refuses to replace a part of a model by another file than that part.
-func (o *opened) CheckTarget(path string) error {
-	dir, base := filepath.Split(path)
-	p := shards.PartOf(os.DirFS(filepath.Join(dir, ".")), base, nil)
-	if p.Count == 0 || o.Is != nil && o.Part == "" && has(o.Model, path) || !Exists(path) {
+// partNote says which part of a model a file is, and what opens the model. It is "" for no part.
+func partNote(m *format.Model) string {
+	for _, note := range m.Notes() {
+		if strings.HasPrefix(note, "part ") {
+			return note
+		}
+	}
+	no, count := m.Part()
+	if count == 0 {
+		return ""
+	}
+	return fmt.Sprintf("part %d of %d of a model", no, count)
+}
+
+// CheckTarget refuses to replace a part of a model by another file than that part. reading are the
+// options to open the part with.
+func (o *opened) CheckTarget(path string, reading *format.Options) error {
+	if !Exists(path) || o.Is != nil && o.Part == "" && has(o.Model, path) {
 		return nil
 	}
-	return fmt.Errorf("%s is %v: replacing it would break that model", path, p)
+	what := partAt(path, reading)
+	if what == "" {
+		return nil
+	}
+	return fmt.Errorf("%s is %s: replacing it would break that model", path, what)
+}
+
+// partAt says which part of a model the file at a path is, or returns "". One that does not open
+// may be a part by its name.
+func partAt(path string, o *format.Options) string {
+	m, err := format.Open(path, o)
+	if err == nil {
+		defer m.Close()
+		return partNote(m)
+	}
+	stem, count := SplitNumber(filepath.Base(path))
+	if stem == "" {
+		return ""
+	}
+	return fmt.Sprintf("called like one of %d parts of a model", count)
 }
 
 // Complain prints what was opened for a part.

@@ -7,22 +7,31 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"strings"
 
 	"github.com/weightmap/weightmap/examples/cli"
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/readonce"
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// TensorReader reads the tensors of a model in sequence.
-type TensorReader struct {
-	*readonce.Reader
-	Ctx  context.Context
-	Buf  []byte
-	sums map[fileRange]string // SHA-256 by range of a file, which tensors may share
+const (
+	// evictEvery is how many bytes of a model are in memory at a time.
+	evictEvery = 8 << 20
+	// freeEvery is how many decoded bytes become garbage before they are collected.
+	freeEvery = 32 << 20
+)
 
-	section  *decoding // what several tensors are parts of, nil if none is being read
+// TensorReader reads the tensors of a model one after the other in little memory.
+type TensorReader struct {
+	Ctx     context.Context
+	Buf     []byte
+	m       *format.Model
+	sums    map[fileRange]string // SHA-256 by range of a file, which tensors may share
+	used    int64                // bytes read since pages were evicted
+	decoded int64                // bytes decoded since garbage was collected
+
+	section  *decoding // tensors that are compressed together, nil if none is being read
 	restarts int       // how often section was read from its beginning
 
 	progress    *cli.Progress // nil to show no progress
@@ -36,7 +45,7 @@ type fileRange struct {
 }
 
 func NewTensorReader(ctx context.Context, m *format.Model) *TensorReader {
-	return &TensorReader{Reader: readonce.New(m), Ctx: ctx, sums: map[fileRange]string{}}
+	return &TensorReader{Ctx: ctx, m: m, sums: map[fileRange]string{}}
 }
 
 // Watch shows progress until progress.Finish; total is the number of bytes to read.
@@ -45,17 +54,27 @@ func (d *TensorReader) Watch(progress *cli.Progress, total int64) {
 	d.total = max(total, 1)
 }
 
-// Used adds n bytes to the progress.
+// Used adds n bytes to the progress, and evicts what was read.
 func (d *TensorReader) Used(n int64) {
-	d.Reader.Used(n)
+	d.evict(n)
 	if d.progress != nil {
 		d.done += n
 		d.progress.Report(d.done, d.total, "")
 	}
 }
 
-// Tensor verifies the checksums that cover a tensor. They may cover other tensors, but an error
-// names this one.
+// evict is told that n bytes were read.
+func (d *TensorReader) evict(n int64) {
+	d.used += n
+	if d.used >= evictEvery {
+		d.used = 0
+		_ = d.m.Evict() // a hint; a closed model says so elsewhere
+	}
+}
+
+// Tensor verifies the checksums that cover a tensor, and returns a view of the same data. They may
+// cover other tensors, but an error names this one. A tensor that is decoded is held in memory by
+// that view alone.
 func (d *TensorReader) Tensor(v tensor.View) (tensor.View, error) {
 	_, err := v.ReadAt(nil, 0)
 	if errors.Is(err, format.ErrChecksum) && !strings.Contains(err.Error(), "tensor \"") {
@@ -64,7 +83,22 @@ func (d *TensorReader) Tensor(v tensor.View) (tensor.View, error) {
 	if err != nil {
 		return v, err
 	}
-	return d.Reader.Tensor(v)
+	info := v.Info()
+	if v.ZeroCopy() || info.Offset >= 0 {
+		return v, nil
+	}
+	d.decoded += info.Size
+	if d.decoded >= freeEvery {
+		// The last one may be as large, and is garbage: without this, both would be in memory.
+		d.decoded = info.Size
+		debug.FreeOSMemory()
+	}
+	b, err := v.Bytes()
+	if err != nil {
+		return v, err
+	}
+	d.evict(info.Size)
+	return tensor.FromInfo(info, b)
 }
 
 // Sum returns the SHA-256 of a tensor's bytes. It hashes the bytes once that several tensors share.

@@ -133,7 +133,7 @@ func (r *Reader) countLimits(part tensor.View) error {
 func NewReader(d *TensorReader, v tensor.View) (*Reader, error) {
 	r := &Reader{V: v, D: d}
 	var err error
-	if streams(v) == nil || v.Info().Encoding != nil {
+	if !decodes(v) || v.Info().Encoding != nil {
 		r.V, err = d.Tensor(v)
 		return r, err
 	}

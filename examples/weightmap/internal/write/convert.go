@@ -252,7 +252,7 @@ func convertWith(ctx context.Context, c *cli.Tool, given *convertFlags, args []s
 	if wrong != nil {
 		return given.advise(ctx, c, line, m, wrong)
 	}
-	if given.whole && source.Part != "" && source.CheckTarget(target) == nil {
+	if given.whole && source.Part != "" && source.CheckTarget(target, reading.Read) == nil {
 		line.Files[0] = source.Path
 		return cli.Advised(fmt.Errorf("%s is only part %d of %d", modelfile.ShownName(in), source.Is.Index, source.Is.Count), modelfile.TryLine("merge", line))
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/gguf"
 	"github.com/weightmap/weightmap/format/schema"
-	"github.com/weightmap/weightmap/internal/textmeta"
 	"github.com/weightmap/weightmap/mag"
 	"github.com/weightmap/weightmap/mle"
 	_ "github.com/weightmap/weightmap/mle/brotli" // to write Brotli
@@ -91,8 +90,11 @@ func metadataOf(m *format.Model) (schema.Metadata, error) {
 	if f, ok := gguf.From(m); ok {
 		return f.Typed()
 	}
-	meta, err := m.Metadata()
-	return textmeta.Decode(meta), err
+	p, err := m.Schema()
+	if err != nil {
+		return nil, err
+	}
+	return p.Metadata, nil
 }
 
 // storeMLE stores weights as the file does, except that int8 weights are stored plainly, since

@@ -77,7 +77,7 @@ func set(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) (
 		return cli.Advised(err, modelfile.TryLine("set", modelfile.Split(f, args).With("-part")))
 	}
 	source.Complain(c, errs)
-	if err := source.CheckTarget(target); err != nil {
+	if err := source.CheckTarget(target, reading); err != nil {
 		return cli.Advised(err, modelfile.TryLine("set", modelfile.Split(f, args).To(beside(target))))
 	}
 	if given.Part {

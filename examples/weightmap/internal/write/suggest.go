@@ -14,7 +14,6 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
 	"github.com/weightmap/weightmap/format/schema"
-	"github.com/weightmap/weightmap/internal/shards"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -186,7 +185,7 @@ func (o *convertFlags) candidates(l modelfile.CommandLine, m *format.Model, err 
 func beside(name string) string {
 	dir, base := filepath.Split(name)
 	ending := filepath.Ext(base)
-	stem := shards.Stem(base)
+	stem, _ := modelfile.SplitNumber(base)
 	if stem == "" {
 		stem = strings.TrimSuffix(base, ending)
 	}
