@@ -47,7 +47,7 @@ const secretByte = 201
 // printed lists the exported types of the public packages. Each is printed with exported fields that are as large as models
 // make them.
 var printed = []any{
-	format.Coverage{}, format.Options{}, format.WriteOptions{}, format.Spool(1), format.VerifyOptions{}, format.Piece{}, format.ReaderInfo{}, format.OpenExternalData("."), &format.Model{}, &format.Writer{}, format.Covered{}, format.FileRange{}, format.Request{}, format.Stats{}, format.FileStats{}, format.Digest{}, &format.Unverified{}, format.UnverifiedFile{},
+	format.Coverage{}, format.Options{}, format.WriteOptions{}, format.Spool(1), format.VerifyOptions{}, format.Piece{}, format.ReaderInfo{}, format.OpenExternalData("."), &format.Model{}, &format.Writer{}, &format.ChoiceError{}, format.Covered{}, format.FileRange{}, format.Request{}, format.Stats{}, format.FileStats{}, format.Digest{}, &format.Unverified{}, format.UnverifiedFile{},
 	convert.Options{}, convert.Report{}, convert.Stats{}, convert.Stayed{},
 	format.Check(1), schema.Signature{}, format.SignatureState(1),
 	formattest.Config{}, formattest.File{}, formattest.SchemaOptions{}, formattest.Range{}, formattest.Sample{},

@@ -164,6 +164,7 @@ var gates = []gate{
 			"format/torch/register.go":       "links hashes for names with digests",
 			"format/npy/register.go":         "links hashes for names with digests",
 			"format/driver/index.go":         "the table of names",
+			"internal/keys/":                 "fingerprints of keys",
 			"internal/onnxgraph/kinds.go":    "tables",
 		},
 		advice: "declare the checksum in Parsed.Sums, and the engine compares it",
