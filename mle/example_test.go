@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"context"
 	"crypto/ed25519"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
 	"fmt"
 	"log"
 	"os"
@@ -95,20 +98,43 @@ func ExampleSign() {
 	path := write(nil)
 	defer os.Remove(path)
 
-	public, private, err := ed25519.GenerateKey(nil)
+	private, err := privateKey(keyFile)
 	if err != nil {
 		log.Fatal(err)
 	}
 	if err := mle.Sign(path, private, nil); err != nil {
 		log.Fatal(err)
 	}
-	m, err := format.Open(path, &format.Options{Trusted: format.TrustKey(public)})
+	m, err := format.Open(path, &format.Options{Trusted: format.TrustKey(private.Public())})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer m.Close()
 	fmt.Println(m.Signature().Algorithm)
 	// Output: Ed25519
+}
+
+// keyFile is a file that "openssl genpkey -algorithm ed25519" made.
+const keyFile = `-----BEGIN PRIVATE KEY-----
+MC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/VpguoRK9JLsLMREScVpezJpGXA7rAMcrn9g
+-----END PRIVATE KEY-----
+`
+
+// privateKey parses the text of such a file.
+func privateKey(text string) (ed25519.PrivateKey, error) {
+	block, _ := pem.Decode([]byte(text))
+	if block == nil {
+		return nil, errors.New("no key in PEM form")
+	}
+	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	if err != nil {
+		return nil, err
+	}
+	private, ok := key.(ed25519.PrivateKey)
+	if !ok {
+		return nil, fmt.Errorf("%T, not an Ed25519 key", key)
+	}
+	return private, nil
 }
 
 // File gives access to the header, the graph with its ids, and the text of the metadata.

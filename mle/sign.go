@@ -31,6 +31,9 @@ type SignOptions struct {
 //
 // Encryption authenticates the feature flags, so an encrypted file that was not signed
 // when it was written cannot be signed later: Sign fails with ErrUnsupported.
+//
+// The example reads a key in PEM form, as "openssl genpkey -algorithm ed25519" makes it: a function
+// here would link package crypto/x509, 0.8 MB, into every program that reads MLE.
 func Sign(path string, key ed25519.PrivateKey, o *SignOptions) error {
 	o = cmp.Or(o, new(SignOptions))
 	own := &driver.LayoutOptions{Context: cmp.Or(o.Context, context.Background()), Time: o.Time}
