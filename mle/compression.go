@@ -14,12 +14,6 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// compressor is the codec of a method.
-type compressor interface {
-	codecs.Codec
-	Compress(src []byte, level int) ([]byte, error)
-}
-
 // compress returns the compressed form of b and the CRC-32 of its decompressed form,
 // which differs from b if m is lossy.
 func compress(m Method, b []byte, level int) (out []byte, sum uint32, err error) {

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	codecs "github.com/weightmap/weightmap/internal/codec"
 	"github.com/weightmap/weightmap/internal/codec/brotli"
 	"github.com/weightmap/weightmap/internal/codec/lz4"
 	"github.com/weightmap/weightmap/internal/codec/zstd"
@@ -151,7 +152,7 @@ const (
 type method struct {
 	name, tool string // in tensor.Info.Compression, and as the specification's tools print it
 	bits       uint8  // of a float32, if that is stored as an approximation
-	codec      compressor
+	codec      codecs.Compressor
 }
 
 var methods = [...]method{

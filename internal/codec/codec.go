@@ -37,6 +37,14 @@ func CheckLevel(level int) (int, error) {
 	return cmp.Or(level, DefaultLevel), nil
 }
 
+// Compressor is a codec that also compresses.
+type Compressor interface {
+	Codec
+	// Compress returns src compressed as one stream. Levels go from 1 (fastest) to 9 (smallest); 0
+	// means DefaultLevel. Any other level is ErrLevel.
+	Compress(src []byte, level int) ([]byte, error)
+}
+
 // Corrupt returns the error for invalid input. In err, io.EOF means an early end.
 func Corrupt(name string, err error) error {
 	if errors.Is(err, io.EOF) {

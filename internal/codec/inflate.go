@@ -49,16 +49,19 @@ func Section(s *Stream, stored []byte, size, most int64, m *driver.Memory) ([]by
 		size = n
 	}
 	if size > limit {
-		return nil, fmt.Errorf("%w: %s: more than %d bytes in %d", tensor.ErrLimit, s.Name, limit, len(stored))
+		return nil, fmt.Errorf("%w: %s: more than %d bytes in %d", tensor.ErrLimit, s.Name, limit,
+			len(stored))
 	}
-	if err := m.Reserve(size); err != nil {
+	err := m.Reserve(size)
+	if err != nil {
 		return nil, err
 	}
 	content, err := Data(s, stored, size, m)
 	if err != nil {
 		m.Release(size)
+		return nil, err
 	}
-	return content, err
+	return content, nil
 }
 
 // count returns the size of the content of stored. One that is larger than limit counts as limit
@@ -77,15 +80,18 @@ func (s *Stream) count(stored []byte, limit int64, m *driver.Memory) (n int64, e
 // in m; Data reserves what it needs beside it.
 func Data(c Codec, stored []byte, size int64, m *driver.Memory) ([]byte, error) {
 	if size < 0 || size > Ahead(len(stored)) {
-		if err := stream(io.Discard, c, stored, size, m); err != nil {
+		err := stream(io.Discard, c, stored, size, m)
+		if err != nil {
 			return nil, err
 		}
 	}
-	if err := wire.CheckSize(size); err != nil {
+	err := wire.CheckSize(size)
+	if err != nil {
 		return nil, err
 	}
 	dst := memory.Aligned(int(size))
-	if err := DataInto(dst, c, stored, m); err != nil {
+	err = DataInto(dst, c, stored, m)
+	if err != nil {
 		return nil, err
 	}
 	return dst, nil
@@ -93,7 +99,8 @@ func Data(c Codec, stored []byte, size int64, m *driver.Memory) ([]byte, error) 
 
 // DataInto is like Data, but writes to dst. After an error the contents of dst are undefined.
 func DataInto(dst []byte, c Codec, stored []byte, m *driver.Memory) error {
-	return reserved(window(c, stored, int64(len(dst))), m, func() error { return c.DecodeInto(dst, stored) })
+	n := window(c, stored, int64(len(dst)))
+	return reserved(n, m, func() error { return c.DecodeInto(dst, stored) })
 }
 
 // DataTo is like Data, but writes to w. It does not hold the content, which may exceed the address
@@ -107,10 +114,11 @@ func DataTo(w io.Writer, c Codec, stored []byte, size int64, m *driver.Memory) e
 	defer buffers.Put(buf)
 	buf.Grow(int(size))
 	b := buf.AvailableBuffer()[:size]
-	if err := DataInto(b, c, stored, m); err != nil {
+	err := DataInto(b, c, stored, m)
+	if err != nil {
 		return err
 	}
-	_, err := w.Write(b)
+	_, err = w.Write(b)
 	return err
 }
 
@@ -149,7 +157,8 @@ func reserved(n int64, m *driver.Memory, f func() error) error {
 	if n <= uncounted {
 		return f()
 	}
-	if err := m.Reserve(n); err != nil {
+	err := m.Reserve(n)
+	if err != nil {
 		return err
 	}
 	defer m.Release(n)

@@ -52,19 +52,25 @@ type Stream struct {
 // Window implements Codec.
 func (s *Stream) Window(src []byte) int64 { return s.WindowOf(src) }
 
-// Compress returns src compressed as one stream. Levels go from 1 (fastest) to 9 (smallest); 0
-// means DefaultLevel. Any other level is ErrLevel.
+var _ Compressor = (*Stream)(nil)
+
+// Compress implements Compressor.
 func (s *Stream) Compress(src []byte, level int) ([]byte, error) {
 	var out bytes.Buffer
 	out.Grow(len(src)/2 + 64)
 	w, err := s.NewWriter(&out, level, int64(len(src)))
-	if err == nil {
-		_, err = w.Write(src)
+	if err != nil {
+		return nil, err
 	}
-	if err == nil {
-		err = w.Close()
+	_, err = w.Write(src)
+	if err != nil {
+		return nil, err
 	}
-	return out.Bytes(), err
+	err = w.Close()
+	if err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
 }
 
 // NewWriter returns a writer that compresses size bytes to w. The output is complete after Close. A
@@ -76,30 +82,33 @@ func (s *Stream) NewWriter(w io.Writer, level int, size int64) (io.WriteCloser, 
 	}
 	z, ok := s.writers[level].Get().(Writer)
 	if !ok {
-		if z, err = s.Writers.NewWriter(level); err != nil {
+		z, err = s.Writers.NewWriter(level)
+		if err != nil {
 			return nil, err
 		}
 	}
-	if sized, ok := z.(SizedWriter); ok {
+	sized, ok := z.(SizedWriter)
+	if ok {
 		sized.ResetContentSize(w, size)
 	} else {
 		z.Reset(w)
 	}
-	return &writer{z, &s.writers[level]}, nil
+	return &pooledWriter{z, &s.writers[level]}, nil
 }
 
-// writer returns to its pool on Close.
-type writer struct {
+// pooledWriter returns to its pool on Close.
+type pooledWriter struct {
 	Writer
 	pool *sync.Pool
 }
 
-func (w *writer) Close() error {
+func (w *pooledWriter) Close() error {
 	err := w.Writer.Close()
-	if err == nil {
-		w.pool.Put(w.Writer)
+	if err != nil {
+		return err
 	}
-	return err
+	w.pool.Put(w.Writer)
+	return nil
 }
 
 // DecodeInto implements Codec.
@@ -121,10 +130,12 @@ func (s *Stream) prefix(dst, src []byte) error {
 	if err != nil {
 		return err
 	}
-	if err := r.Reset(src); err != nil {
+	err = r.Reset(src)
+	if err != nil {
 		return Corrupt(s.Name, err)
 	}
-	if _, err := io.ReadFull(r, dst); err != nil {
+	_, err = io.ReadFull(r, dst)
+	if err != nil {
 		return Corrupt(s.Name, err)
 	}
 	s.keep(r, src)
@@ -155,11 +166,12 @@ func (s *Stream) decompress(w io.Writer, buf, src []byte, limit int64) (n int64,
 	if err != nil {
 		return 0, err
 	}
-	if err := r.Reset(src); err != nil {
+	err = r.Reset(src)
+	if err != nil {
 		return 0, Corrupt(s.Name, err)
 	}
 	more := make([]byte, 1)
-	for err == nil && n <= limit {
+	for {
 		to := more
 		switch {
 		case n < limit && w == nil:
@@ -167,20 +179,25 @@ func (s *Stream) decompress(w io.Writer, buf, src []byte, limit int64) (n int64,
 		case n < limit:
 			to = buf[:min(limit-n, int64(len(buf)))]
 		}
-		var k int
-		k, err = r.Read(to)
-		if n += int64(k); w != nil && n <= limit {
-			if _, failed := w.Write(to[:k]); failed != nil {
-				return n, failed
+		k, err := r.Read(to)
+		n += int64(k)
+		if n > limit {
+			return n, nil
+		}
+		if w != nil {
+			_, writeErr := w.Write(to[:k])
+			if writeErr != nil {
+				return n, writeErr
 			}
 		}
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return n, Corrupt(s.Name, err)
+		}
 	}
-	switch {
-	case n > limit:
-		return n, nil
-	case !errors.Is(err, io.EOF):
-		return n, Corrupt(s.Name, err)
-	case r.Rest() > 0:
+	if r.Rest() > 0 {
 		return n, Corruptf(s.Name, "%d bytes after its end", r.Rest())
 	}
 	s.keep(r, src)
@@ -189,7 +206,8 @@ func (s *Stream) decompress(w io.Writer, buf, src []byte, limit int64) (n int64,
 
 // reader returns a reader that was used before, or a new one.
 func (s *Stream) reader() (Reader, error) {
-	if r, ok := s.readers.Get().(Reader); ok {
+	r, ok := s.readers.Get().(Reader)
+	if ok {
 		return r, nil
 	}
 	return s.NewReader()

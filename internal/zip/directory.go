@@ -111,7 +111,8 @@ func (a *Archive) findEnd() (at int64, end []byte) {
 			if string(tail[i:i+4]) != EndMagic {
 				continue
 			}
-			if comment := len(tail) - endLen - i; int(le.Uint16(tail[i+20:])) == comment {
+			comment := int(le.Uint16(tail[i+20:]))
+			if i+endLen+comment == len(tail) {
 				return from + int64(i), bytes.Clone(tail[i : i+endLen])
 			}
 			missing = fmt.Errorf("%w: the length of its comment does not lead to the end of the file",
@@ -172,9 +173,9 @@ type Member struct {
 	Record int64 // offset of its record in the directory
 	NameAt int64 // offset of the name in it
 
-	fields
-	dir  *wire.Record // in the directory
-	head uint64       // offset of the local header
+	dir    *wire.Record // in the directory
+	fields fields
+	head   uint64 // offset of the local header
 }
 
 // fields are those that a record of the directory and a local header have in common.
@@ -222,21 +223,23 @@ func (a *Archive) next() {
 	r.Text("directory", centralMagic, tensor.ErrCorrupt)
 	r.U16("version made by")
 	r.U16("version needed")
-	m.fields = readFields(r)
+	f := &m.fields
+	*f = readFields(r)
 	comment := r.U16("length of the comment")
 	disk := uint64(r.U16("disk number"))
 	r.U16("internal attributes")
 	r.U32("external attributes")
 	m.head = uint64(r.U32("header offset"))
 	m.NameAt = r.Offset()
-	m.Name = r.Bytes("file name", uint64(m.name))
+	m.Name = r.Bytes("file name", uint64(f.name))
 	extraAt := r.Offset()
-	extra := r.Bytes("extra field", uint64(m.extra))
+	extra := r.Bytes("extra field", uint64(f.extra))
 	r.Skip("comment", uint64(comment))
 	a.fail(r.Err())
-	a.fail(m.Wrap("zip64 field", extraAt, widen(extra, []*uint64{&m.size, &m.packed, &m.head}, &disk)))
+	err := widen(extra, []*uint64{&f.size, &f.packed, &m.head}, &disk)
+	a.fail(m.Wrap("zip64 field", extraAt, err))
 	if disk != 0 {
-		a.failf("disk number", r.At("disk number"), tensor.ErrUnsupported, severalDisks)
+		a.bad("disk number", r.At("disk number"), tensor.ErrUnsupported, severalDisks)
 	}
 }
 
@@ -266,17 +269,19 @@ func widen(extra []byte, fields []*uint64, disk *uint64) error {
 			return fmt.Errorf("%w: a value is missing", tensor.ErrCorrupt)
 		}
 		wide := le.Uint64(x)
-		if x = x[8:]; *v != wide32 && *v != wide {
+		if *v != wide32 && *v != wide {
 			return fmt.Errorf("%w: it says %d, the record %d", tensor.ErrCorrupt, wide, *v)
 		}
 		*v = wide
+		x = x[8:]
 	}
 	if len(x) == 4 {
 		wide := uint64(le.Uint32(x))
-		if x = nil; *disk != wide16 && *disk != wide {
+		if *disk != wide16 && *disk != wide {
 			return fmt.Errorf("%w: it says disk %d, the record %d", tensor.ErrCorrupt, wide, *disk)
 		}
 		*disk = wide
+		x = nil
 	}
 	if len(x) > 0 {
 		return fmt.Errorf("%w: %d bytes are left in it", tensor.ErrCorrupt, len(x))
@@ -311,16 +316,17 @@ const mostRatio = 1032
 // Usable returns an error for an entry that is encrypted or compressed by a method other than
 // DEFLATE, or has impossible sizes.
 func (m *Member) Usable() error {
+	f := &m.fields
 	switch {
-	case m.flags&(flagEncrypted|flagPatched) != 0:
+	case f.flags&(flagEncrypted|flagPatched) != 0:
 		return m.Errorf("flags", m.dir.At("flags"), tensor.ErrUnsupported,
-			"%#x: it is encrypted or patched", m.flags)
-	case m.method != stored && m.method != deflated:
+			"%#x: it is encrypted or patched", f.flags)
+	case f.method != stored && f.method != deflated:
 		return m.Errorf("method", m.dir.At("method"), tensor.ErrUnsupported,
-			"%d, known are 0 (stored) and 8 (deflated)", m.method)
-	case m.method == stored && m.size != m.packed, m.size/mostRatio > m.packed:
+			"%d, known are 0 (stored) and 8 (deflated)", f.method)
+	case f.method == stored && f.size != f.packed, f.size/mostRatio > f.packed:
 		return m.Errorf("sizes", m.dir.At("packed size"), tensor.ErrCorrupt,
-			"%d bytes cannot hold %d by method %d", m.packed, m.size, m.method)
+			"%d bytes cannot hold %d by method %d", f.packed, f.size, f.method)
 	}
 	return nil
 }

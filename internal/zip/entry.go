@@ -23,7 +23,7 @@ type Entry struct {
 	Size       int64 // of the content
 	Packed     bool  // by DEFLATE
 	Sum        uint32
-	LocalSum   uint32 // the CRC-32 in the local header or data descriptor; Sum is that in the directory
+	LocalSum   uint32 // CRC-32 in the local header or data descriptor; Sum is that in the directory
 }
 
 // Content returns the content, which may alias the file. The caller has reserved its size in m.

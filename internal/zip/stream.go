@@ -29,7 +29,8 @@ func (t *Tensors) stream(i int, w io.Writer) error {
 	if s.Packed && p.Stride == nil && p.Swap == 0 && p.Text == nil && p.Extent == size {
 		return s.inflateTo(w, p, t.Checks, t.Memory)
 	}
-	if err := t.Memory.Reserve(size); err != nil {
+	err := t.Memory.Reserve(size)
+	if err != nil {
 		return err
 	}
 	defer t.Memory.Release(size)
@@ -56,11 +57,14 @@ func (e *Entry) inflateTo(w io.Writer, p *Place, checks bool, m *driver.Memory) 
 		return e.differ()
 	}
 	sum := checksum.New(driver.CRC32)
-	if err := codec.DataTo(io.MultiWriter(part, &sum), deflate.Codec, b, e.Size, m); err != nil {
+	err = codec.DataTo(io.MultiWriter(part, &sum), deflate.Codec, b, e.Size, m)
+	if err != nil {
 		return err
 	}
-	if got := uint32(sum.Sum64()); got != e.Sum {
-		return fmt.Errorf("%w: the archive records crc32 %08x for the entry, which has %08x", tensor.ErrChecksum, e.Sum, got)
+	got := uint32(sum.Sum64())
+	if got != e.Sum {
+		return fmt.Errorf("%w: the archive records crc32 %08x for the entry, which has %08x",
+			tensor.ErrChecksum, e.Sum, got)
 	}
 	return nil
 }

@@ -55,7 +55,9 @@ func (t *Tensors) SumsOf(i int) (from, to int) {
 
 // sumFor returns the checksum of the entry of tensor i.
 func (t *Tensors) sumFor(i int) driver.Sum {
-	s := t.Stores[t.Places[i].Store].declare(fmt.Sprintf("data of %q", t.Index.Name(i)), t.field(i), t.offset(i), t.Memory)
+	store := &t.Stores[t.Places[i].Store]
+	name := fmt.Sprintf("data of %q", t.Index.Name(i))
+	s := store.declare(name, t.field(i), t.offset(i), t.Memory)
 	s.Hidden = true
 	s.By = driver.CRC32.String()
 	return s
@@ -63,7 +65,8 @@ func (t *Tensors) sumFor(i int) driver.Sum {
 
 // declare returns the checksum of the content of the entry. Errors have the field and the offset.
 func (e *Entry) declare(name, field string, at int64, m *driver.Memory) driver.Sum {
-	s := driver.Sum{Name: name, Ranges: []driver.Range{{Space: e.Space, Offset: e.At, Size: e.Stored}}}
+	stored := driver.Range{Space: e.Space, Offset: e.At, Size: e.Stored}
+	s := driver.Sum{Name: name, Ranges: []driver.Range{stored}}
 	if e.Sum != e.LocalSum {
 		s.By = driver.CRC32.String()
 		s.Check = func(driver.Verification) error {
@@ -71,7 +74,13 @@ func (e *Entry) declare(name, field string, at int64, m *driver.Memory) driver.S
 		}
 		return s
 	}
-	s.Accept = []driver.Digest{{Kind: driver.CRC32, Want: uint64(e.Sum), Field: field, Offset: at, Space: e.Space}}
+	s.Accept = []driver.Digest{{
+		Kind:   driver.CRC32,
+		Want:   uint64(e.Sum),
+		Field:  field,
+		Offset: at,
+		Space:  e.Space,
+	}}
 	if e.Packed {
 		s.Size = e.Size
 		s.Content = func(v driver.Verification) (uint64, error) { return e.inflated(v, name, m) }
@@ -81,7 +90,8 @@ func (e *Entry) declare(name, field string, at int64, m *driver.Memory) driver.S
 
 // differ is the error for an entry whose checksums are not the same.
 func (e *Entry) differ() error {
-	return fmt.Errorf("%w: the directory records crc32 %08x for the entry, the entry %08x", tensor.ErrChecksum, e.Sum, e.LocalSum)
+	return fmt.Errorf("%w: the directory records crc32 %08x for the entry, the entry %08x",
+		tensor.ErrChecksum, e.Sum, e.LocalSum)
 }
 
 // inflated returns the CRC-32 of the content of a compressed entry.

@@ -69,57 +69,31 @@ const (
 	expandRatio = 16
 )
 
-func (t *Tensors) load(i int) (b []byte, err error) {
+func (t *Tensors) load(i int) ([]byte, error) {
 	p := &t.Places[i]
-	size := t.Index.Size(i)
 	s := &t.Stores[p.Store]
-	if most := max(expandFloor, expandRatio*s.Size); size > most {
-		return nil, fmt.Errorf("%w: it repeats %d bytes up to %d, at most %d are made", tensor.ErrLimit, p.Extent, size, most)
+	size := t.Index.Size(i)
+	most := max(expandFloor, expandRatio*s.Size)
+	if size > most {
+		return nil, fmt.Errorf("%w: it repeats %d bytes up to %d, at most %d are made", tensor.ErrLimit,
+			p.Extent, size, most)
 	}
-	if err := wire.CheckSize(size); err != nil {
+	err := wire.CheckSize(size)
+	if err != nil {
 		return nil, err
 	}
-	// The engine has reserved memory for the tensor, but not for its source.
-	ready := s.Packed && p.Stride == nil && p.Swap == 0 && p.Text == nil && p.From%dataAlign == 0 && p.Extent == s.Size-p.From
-	aside := p.Extent
-	switch {
-	case ready:
-		aside = p.From
-	case s.Packed:
-		aside = s.Size
-	case s.Src.InMemory():
-		aside = 0
-	}
-	at := p.From
-	n := p.Extent // in the content
-	if p.Text != nil {
-		at = p.Text.At
-		n = p.Text.Len
-		aside += p.Text.Len + p.Text.Size
-	}
-	if err := t.Memory.Reserve(aside); err != nil {
+	aside := s.aside(p)
+	err = t.Memory.Reserve(aside)
+	if err != nil {
 		return nil, err
 	}
 	defer t.Memory.Release(aside)
-	if s.Packed || t.Checks {
-		if b, err = s.Content(t.Memory); err == nil && t.Checks {
-			sum := t.sumFor(i)
-			err = s.compare(&sum, b)
-		}
-		if err == nil {
-			b = b[at:][:n]
-		}
-	} else {
-		b, err = s.Src.Slice(s.At+at, n)
+	b, err := t.elements(i)
+	if err != nil {
+		return nil, err
 	}
-	if ready || err != nil {
-		return b, err
-	}
-	if p.Text != nil {
-		if b, err = p.Text.bytes(b); err != nil {
-			return nil, err
-		}
-		b = b[p.From:][:p.Extent]
+	if s.inflatesTo(p) {
+		return b, nil
 	}
 	out := memory.Aligned(int(size))
 	if p.Stride == nil {
@@ -133,10 +107,67 @@ func (t *Tensors) load(i int) (b []byte, err error) {
 	return out, nil
 }
 
-// bytes decodes the text.
-func (t *Text) bytes(text []byte) ([]byte, error) {
-	b := make([]byte, t.Size)
-	return b, t.Decode(b, text)
+// inflatesTo reports whether the end of the inflated content is the tensor at p: aligned, with the
+// elements as they are.
+func (e *Entry) inflatesTo(p *Place) bool {
+	isPlain := p.Stride == nil && p.Swap == 0 && p.Text == nil
+	return e.Packed && isPlain && p.From%dataAlign == 0 && p.Extent == e.Size-p.From
+}
+
+// aside returns the memory that loading the tensor at p takes besides its elements, for which the
+// engine has reserved some.
+func (e *Entry) aside(p *Place) int64 {
+	text := int64(0)
+	if p.Text != nil {
+		text = p.Text.Len + p.Text.Size
+	}
+	switch {
+	case e.inflatesTo(p):
+		return p.From
+	case e.Packed:
+		return e.Size + text
+	case e.Src.InMemory():
+		return text
+	}
+	return p.Extent + text
+}
+
+// elements returns the elements of tensor i as they are in its entry, which may alias the file.
+func (t *Tensors) elements(i int) ([]byte, error) {
+	p := &t.Places[i]
+	if p.Text == nil {
+		return t.content(i, p.From, p.Extent)
+	}
+	text, err := t.content(i, p.Text.At, p.Text.Len)
+	if err != nil {
+		return nil, err
+	}
+	b := make([]byte, p.Text.Size)
+	err = p.Text.Decode(b, text)
+	if err != nil {
+		return nil, err
+	}
+	return b[p.From:][:p.Extent], nil
+}
+
+// content returns a range of the content of the entry of tensor i.
+func (t *Tensors) content(i int, at, n int64) ([]byte, error) {
+	s := &t.Stores[t.Places[i].Store]
+	if !s.Packed && !t.Checks {
+		return s.Src.Slice(s.At+at, n)
+	}
+	b, err := s.Content(t.Memory)
+	if err != nil {
+		return nil, err
+	}
+	if t.Checks {
+		sum := t.sumFor(i)
+		err := s.compare(&sum, b)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return b[at:][:n], nil
 }
 
 // located adds the name and file of tensor i to an error without a location.

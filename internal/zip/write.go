@@ -95,11 +95,12 @@ func (m *Made) zip64(central bool) (b wire.Buffer) {
 	if central && m.At >= wide32 {
 		values.I64(m.At)
 	}
-	if n := len(values); n > 0 {
-		b.U16(extraZip64)
-		b.U16(uint16(n))
-		b.Raw(values)
+	if len(values) == 0 {
+		return nil
 	}
+	b.U16(extraZip64)
+	b.U16(uint16(len(values)))
+	b.Raw(values)
 	return b
 }
 

@@ -56,14 +56,19 @@ func FirstName(head []byte) (name string) {
 
 // IsEmpty reports whether a file of size bytes that begins with head is an archive without entries.
 func IsEmpty(head []byte, size int64) bool {
-	return len(head) >= endLen && string(head[:4]) == EndMagic && size == endLen+int64(binary.LittleEndian.Uint16(head[20:]))
+	if len(head) < endLen || string(head[:4]) != EndMagic {
+		return false
+	}
+	comment := binary.LittleEndian.Uint16(head[20:])
+	return size == endLen+int64(comment)
 }
 
 // IsTorch reports whether name is that of an entry that torch.save writes first, which
 // distinguishes its archives from NumPy's.
 func IsTorch(name string) bool {
 	_, name, _ = strings.Cut(name, "/")
-	switch name, _, inside := strings.Cut(name, "/"); name {
+	name, _, inside := strings.Cut(name, "/")
+	switch name {
 	case "data.pkl", "version", "byteorder", "constants.pkl", "bytecode.pkl":
 		return !inside
 	case "data", ".data", "code":

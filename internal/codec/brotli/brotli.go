@@ -20,7 +20,10 @@ import (
 
 // Codec is the codec "brotli". Its window is the largest of RFC 7932 plus the library's own memory.
 var Codec = &codec.Stream{
-	Name: "brotli", WindowOf: func([]byte) int64 { return 20 << 20 }, NewReader: newReader, Writers: unregistered{},
+	Name:      "brotli",
+	WindowOf:  func([]byte) int64 { return 20 << 20 },
+	NewReader: newReader,
+	Writers:   unregistered{},
 }
 
 type unregistered struct{}
@@ -66,8 +69,9 @@ func guarded(z io.Reader, p []byte) (n int, err error) {
 		if v == nil {
 			return
 		}
-		bug, ok := v.(runtime.Error)
-		if _, isFault := v.(fault.Error); isFault || !ok {
+		bug, isBug := v.(runtime.Error)
+		_, isFault := v.(fault.Error)
+		if isFault || !isBug {
 			panic(v)
 		}
 		n = 0

@@ -16,7 +16,7 @@ import (
 // Codec is the codec "lz4".
 var Codec library
 
-var _ codec.Codec = Codec
+var _ codec.Compressor = Codec
 
 type library struct{}
 
@@ -79,7 +79,7 @@ func (library) DecodeTo(w io.Writer, src []byte, size int64) error {
 	}
 	o := output{w: w, b: make([]byte, 0, 2*reach)}
 	left := size
-	for len(src) > 0 && o.err == nil {
+	for len(src) > 0 {
 		n, rest, ok := lengthOf(int64(src[0]>>4), src[1:])
 		token := src[0] & 15
 		after := int64(len(rest)) - n // a match, if any, begins with an offset of two bytes
@@ -88,21 +88,31 @@ func (library) DecodeTo(w io.Writer, src []byte, size int64) error {
 		}
 		o.literals(rest[:n])
 		left -= n
-		if src = rest[n:]; len(src) == 0 {
+		src = rest[n:]
+		if len(src) == 0 {
 			break
 		}
 		offset := int(binary.LittleEndian.Uint16(src))
 		n, src, ok = lengthOf(int64(token), src[2:])
-		if n += 4; !ok || n > left || offset == 0 || int64(offset) > size-left {
-			return codec.Corruptf("lz4", "a match of %d bytes begins %d bytes back, after %d of %d", n, offset, size-left, size)
+		n += 4
+		if !ok || n > left || offset == 0 || int64(offset) > size-left {
+			return codec.Corruptf("lz4", "a match of %d bytes begins %d bytes back, after %d of %d", n,
+				offset, size-left, size)
 		}
 		o.match(offset, n)
 		left -= n
+		if o.err != nil {
+			return o.err
+		}
 	}
-	if o.flush(); o.err == nil && left > 0 {
+	o.flush()
+	if o.err != nil {
+		return o.err
+	}
+	if left > 0 {
 		return codec.Corruptf("lz4", "holds %d bytes, not %d", size-left, size)
 	}
-	return o.err
+	return nil
 }
 
 // output holds the most recent bytes of the output. If it has no room, it drops bytes.

@@ -38,7 +38,8 @@ type writers struct{}
 // NewWriter uses a single goroutine, so the result does not depend on the number of CPUs. Callers
 // may compress in parallel.
 func (writers) NewWriter(level int) (codec.Writer, error) {
-	return zstd.NewWriter(nil, zstd.WithEncoderLevel(encoderLevels[level]), zstd.WithEncoderConcurrency(1),
+	return zstd.NewWriter(nil, zstd.WithEncoderLevel(encoderLevels[level]),
+		zstd.WithEncoderConcurrency(1),
 		zstd.WithEncoderCRC(true), zstd.WithZeroFrames(true))
 }
 
@@ -56,7 +57,8 @@ func (z reader) Reset(src []byte) error {
 	if err != nil {
 		return err
 	}
-	return z.Decoder.Reset(io.MultiReader(bytes.NewReader(f.rewritten()), bytes.NewReader(src[f.HeaderSize:])))
+	return z.Decoder.Reset(io.MultiReader(bytes.NewReader(f.rewritten()),
+		bytes.NewReader(src[f.HeaderSize:])))
 }
 
 // Rest returns 0, since parseFrame has checked the end of the frame.
