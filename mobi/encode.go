@@ -80,7 +80,8 @@ func appendSpecs(w *wire.Buffer, list []Spec) error {
 			return wire.Refuse(formatName, fmt.Sprintf("spec %q", s.Name), "%w", err)
 		}
 		if seen[s.Name] {
-			return wire.Refuse(formatName, fmt.Sprintf("spec %q", s.Name), "spec name: %w: %q occurs twice", format.ErrCorrupt, s.Name)
+			return wire.Refuse(formatName, fmt.Sprintf("spec %q", s.Name),
+				"spec name: %w: %q occurs twice", format.ErrCorrupt, s.Name)
 		}
 		seen[s.Name] = true
 	}
@@ -111,6 +112,13 @@ func checkCount(what string, n int) error {
 		return fmt.Errorf("%w: %s %d", format.ErrLimit, what, n)
 	}
 	return nil
+}
+
+func boolByte(v bool) uint8 {
+	if v {
+		return 1
+	}
+	return 0
 }
 
 // encodeOperators returns the operator graph.
@@ -191,11 +199,7 @@ func appendParam(w *wire.Buffer, q Param) error {
 		w.U64(math.Float64bits(v))
 	case bool:
 		w.U8(uint8(paramBool))
-		if v {
-			w.U8(1)
-		} else {
-			w.U8(0)
-		}
+		w.U8(boolByte(v))
 	case []int32:
 		w.U8(uint8(paramInt32s))
 		w.U32(uint32(len(v)))

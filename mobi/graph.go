@@ -32,7 +32,11 @@ func (f *parsed) neutralGraph() schema.Graph {
 			Attributes: each(op.Params, attributeOf),
 		}
 	})
-	return schema.Graph{Inputs: each(f.model.inputs, neutralValue), Outputs: each(f.model.outputs, neutralValue), Nodes: nodes}
+	return schema.Graph{
+		Inputs:  each(f.model.inputs, neutralValue),
+		Outputs: each(f.model.outputs, neutralValue),
+		Nodes:   nodes,
+	}
 }
 
 // each returns the results of f for the elements of a list.
@@ -54,7 +58,9 @@ func dangling(ops []Operator, isConstant func(uint32) bool) (entering, leaving [
 	}
 	consumed = sorted(consumed)
 	produced = sorted(produced)
-	entering = slices.DeleteFunc(slices.Clone(consumed), func(id uint32) bool { return in(produced, id) || isConstant(id) })
+	entering = slices.DeleteFunc(slices.Clone(consumed), func(id uint32) bool {
+		return in(produced, id) || isConstant(id)
+	})
 	leaving = slices.DeleteFunc(produced, func(id uint32) bool { return in(consumed, id) })
 	return entering, leaving
 }
@@ -97,7 +103,8 @@ func fileDim(d schema.Dim) uint64 {
 	if d.Size >= 0 {
 		return uint64(d.Size)
 	}
-	if n, ok := parseDecimal(d.Symbol, 64); ok && n > math.MaxInt64 {
+	n, ok := parseDecimal(d.Symbol, 64)
+	if ok && n > math.MaxInt64 {
 		return n
 	}
 	return Dynamic
@@ -106,18 +113,26 @@ func fileDim(d schema.Dim) uint64 {
 // fileSpec is the inverse of neutralValue. A dtype that MOBI does not have
 // becomes unknownType.
 func fileSpec(v schema.ValueInfo) Spec {
-	s := Spec{Name: v.Name, Type: unknownType, Dims: each(v.Dims, fileDim)}
-	if code, ok := TypeOf(v.DType); ok {
-		s.Type = code
-	} else if code, ok := parseDecimal(v.Code, 16); ok && !v.DType.Valid() {
-		s.Type = DataType(code)
+	return Spec{Name: v.Name, Type: fileType(v), Dims: each(v.Dims, fileDim)}
+}
+
+// fileType returns the data type of an input or output of a neutral graph.
+func fileType(v schema.ValueInfo) DataType {
+	code, ok := TypeOf(v.DType)
+	if ok {
+		return code
 	}
-	return s
+	n, ok := parseDecimal(v.Code, 16)
+	if ok && !v.DType.Valid() {
+		return DataType(n)
+	}
+	return unknownType
 }
 
 // attributeOf returns a parameter as an attribute.
 func attributeOf(p Param) schema.Attribute {
-	if v, ok := p.Value.(int32); ok {
+	v, ok := p.Value.(int32)
+	if ok {
 		p.Value = int64(v)
 	}
 	return schema.Attribute(p)
@@ -125,7 +140,8 @@ func attributeOf(p Param) schema.Attribute {
 
 // paramOf is the inverse of attributeOf. Integers that fit become int32.
 func paramOf(a schema.Attribute) Param {
-	if v, ok := a.Value.(int64); ok && v == int64(int32(v)) {
+	v, ok := a.Value.(int64)
+	if ok && v == int64(int32(v)) {
 		a.Value = int32(v)
 	}
 	return Param(a)

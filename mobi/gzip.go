@@ -51,7 +51,7 @@ func (f *parsed) locate(m *member, err error) error {
 // depend on which of them shrink, so it stores them in the target, behind the end
 // of the largest possible file, until all have been compressed.
 type packer struct {
-	*document
+	doc    *document
 	target driver.Target
 	end    int64 // end of the used part of the target
 }
@@ -61,11 +61,12 @@ func (d *document) pack(t driver.Target) (driver.Encoder, error) {
 	if t.Sequential() {
 		return nil, wire.Refuse(formatName, "compression", "%w", driver.ErrSequential)
 	}
-	p := &packer{document: d, target: t, end: maxFileSize}
-	if plain, err := d.layout(); err == nil {
-		p.end = plain.Size + alignment
+	end := int64(maxFileSize)
+	plain, err := d.layout()
+	if err == nil { // else the file may still be small enough if it is compressed
+		end = plain.Size + alignment
 	}
-	return p, nil
+	return &packer{doc: d, target: t, end: end}, nil
 }
 
 // Tensor implements driver.Encoder. It stores constant i uncompressed and, behind
@@ -73,20 +74,24 @@ func (d *document) pack(t driver.Target) (driver.Encoder, error) {
 func (p *packer) Tensor(i int, in driver.Input) error {
 	plain := io.NewOffsetWriter(p.target, p.end)
 	packed := io.NewOffsetWriter(p.target, p.end+in.Size())
-	z, err := gzip.Codec.NewWriter(packed, p.o.Level, in.Size())
+	z, err := gzip.Codec.NewWriter(packed, p.doc.o.Level, in.Size())
 	if err != nil {
 		return err
 	}
-	if _, err := io.Copy(io.MultiWriter(z, plain), in); err != nil {
+	_, err = io.Copy(io.MultiWriter(z, plain), in)
+	if err != nil {
 		return err
 	}
-	if err := z.Close(); err != nil {
+	err = z.Close()
+	if err != nil {
 		return err
 	}
-	p.stored[i].at = p.end
+	s := &p.doc.stored[i]
+	s.at = p.end
 	p.end += in.Size()
-	if size, _ := packed.Seek(0, io.SeekCurrent); size < in.Size() {
-		p.stored[i] = stored{size: size, gzip: true, at: p.end}
+	size, _ := packed.Seek(0, io.SeekCurrent)
+	if size < in.Size() {
+		*s = stored{size: size, gzip: true, at: p.end}
 		p.end += size
 	}
 	return nil
@@ -94,14 +99,15 @@ func (p *packer) Tensor(i int, in driver.Input) error {
 
 // Finish implements driver.Encoder. It moves the constants to their final offsets.
 func (p *packer) Finish() error {
-	l, err := p.layout()
+	l, err := p.doc.layout()
 	if err != nil {
 		return err
 	}
 	e := target.Located(p.target, l)
-	for i, s := range p.stored {
-		in := target.NewInput(context.Background(), io.NewSectionReader(p.target, s.at, s.size), s.size)
-		if err := e.Tensor(i, in); err != nil {
+	for i, s := range p.doc.stored {
+		stored := io.NewSectionReader(p.target, s.at, s.size)
+		err := e.Tensor(i, target.NewInput(context.Background(), stored, s.size))
+		if err != nil {
 			return err
 		}
 	}

@@ -120,7 +120,13 @@ const (
 const unknownType DataType = 0xFFFF
 
 // dtypes are the element types, by their code.
-var dtypes = [...]tensor.DType{tensor.Float32, tensor.Float16, tensor.Int8, tensor.Int16, tensor.Int32}
+var dtypes = [...]tensor.DType{
+	Float32: tensor.Float32,
+	Float16: tensor.Float16,
+	Int8:    tensor.Int8,
+	Int16:   tensor.Int16,
+	Int32:   tensor.Int32,
+}
 
 // DType returns the element type, tensor.Invalid for an unknown code.
 func (d DataType) DType() tensor.DType {
@@ -132,7 +138,8 @@ func (d DataType) DType() tensor.DType {
 
 // String returns the name of the element type, or an unknown code in decimal.
 func (d DataType) String() string {
-	if t := d.DType(); t.Valid() {
+	t := d.DType()
+	if t.Valid() {
 		return t.String()
 	}
 	return strconv.Itoa(int(d))
@@ -171,8 +178,25 @@ const (
 )
 
 var opNames = [...]string{
-	"Conv2D", "DepthwiseConv2D", "FullyConnected", "MaxPool2D", "AvgPool2D", "BatchNorm", "Relu", "Sigmoid", "Tanh",
-	"Softmax", "Add", "Subtract", "Multiply", "Divide", "Concat", "Reshape", "Flatten", "Transpose", "MatMul",
+	Conv2D:          "Conv2D",
+	DepthwiseConv2D: "DepthwiseConv2D",
+	FullyConnected:  "FullyConnected",
+	MaxPool2D:       "MaxPool2D",
+	AvgPool2D:       "AvgPool2D",
+	BatchNorm:       "BatchNorm",
+	Relu:            "Relu",
+	Sigmoid:         "Sigmoid",
+	Tanh:            "Tanh",
+	Softmax:         "Softmax",
+	Add:             "Add",
+	Subtract:        "Subtract",
+	Multiply:        "Multiply",
+	Divide:          "Divide",
+	Concat:          "Concat",
+	Reshape:         "Reshape",
+	Flatten:         "Flatten",
+	Transpose:       "Transpose",
+	MatMul:          "MatMul",
 }
 
 // Known reports whether the specification has the operator.
@@ -188,7 +212,8 @@ func (o OpType) String() string {
 
 // ParseOpType parses the result of String. It reports false for any other string.
 func ParseOpType(s string) (o OpType, ok bool) {
-	if i := slices.Index(opNames[:], s); i >= 0 {
+	i := slices.Index(opNames[:], s)
+	if i >= 0 {
 		return OpType(i), true
 	}
 	code, ok := parseDecimal(s, 16)
@@ -211,7 +236,10 @@ var kinds = [...]driver.Kind{Adler32: driver.Adler32, CRC32: driver.CRC32}
 // parseDecimal parses a decimal number without sign and leading zeros.
 func parseDecimal(s string, bits int) (n uint64, ok bool) {
 	n, err := strconv.ParseUint(s, 10, bits)
-	return n, err == nil && (s[0] != '0' || s == "0")
+	if err != nil {
+		return 0, false
+	}
+	return n, s[0] != '0' || s == "0"
 }
 
 // constantName returns the tensor name of a constant.

@@ -14,18 +14,18 @@ import (
 // quantization, and the keys of the schema's metadata. See the package documentation.
 const (
 	nameOperator  OpType = 0x574D // "MW" in the file
-	mostNames            = 8192   // inputs of a name operator: each takes up to four of 65,535 parameters
+	mostNames            = 8192   // inputs of a name operator, each with up to four of 65,535 parameters
 	metadataParam        = "fields"
 )
 
-// nameOperators returns operators that consume the constants with the given ids, for a schema
-// without operators.
-func (d *document) nameOperators(ids []uint32) (ops []Operator) {
+// nameOperators returns operators that consume the tensors, for a schema without operators.
+func (d *document) nameOperators(tensors []*inputTensor) (ops []Operator) {
 	var keys []string
-	for _, e := range d.Metadata {
+	for _, e := range d.schema.Metadata {
 		keys = append(keys, e.Key)
 	}
 	fields := Param{metadataParam, strings.Join(keys, " ")}
+	ids := each(tensors, func(t *inputTensor) uint32 { return t.id })
 	for inputs := range slices.Chunk(ids, mostNames) {
 		ops = append(ops, Operator{Type: nameOperator, Inputs: inputs, Params: []Param{fields}})
 	}
@@ -51,7 +51,8 @@ func (f *parsed) nameTable() (t nameTable, ok bool) {
 				continue
 			}
 			id := constantName(op.Inputs[input])
-			if known, ok := t.names[id]; ok && known != name {
+			known, ok := t.names[id]
+			if ok && known != name {
 				return t, false
 			}
 			t.names[id] = name
@@ -106,7 +107,9 @@ func (f *parsed) restore(p *schema.Schema) {
 	}
 	eachName(p, rename)
 	if t.only {
-		p.Metadata = slices.DeleteFunc(p.Metadata, func(e schema.Entry) bool { return !slices.Contains(t.keys, e.Key) })
+		p.Metadata = slices.DeleteFunc(p.Metadata, func(e schema.Entry) bool {
+			return !slices.Contains(t.keys, e.Key)
+		})
 		p.Graph.Nodes = nil
 		if len(p.Graph.Inputs)+len(p.Graph.Outputs) == 0 {
 			p.Graph = nil

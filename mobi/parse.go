@@ -156,23 +156,32 @@ func (p *parser) readHeader() error {
 	r := &p.r
 	h, reserved := readHeaderFields(r)
 	f.header = h
-	if r.Err() == nil {
-		f.declareHeader(r.At("header checksum"))
-		_, err := f.src.Compare(&f.declared[headerSum], b, 0)
-		if err != nil {
-			r.FailField("header checksum", err)
-		}
-	}
+	p.checkHeaderSum(b)
 	if reserved != 0 {
 		r.BadField("reserved", format.ErrCorrupt, "%#x is not 0", reserved)
 	}
 	p.checkOffsets()
 	if r.Err() != nil && isReference(b) {
 		return wire.Errorf(formatName, "header", 0, format.ErrUnsupported,
-			"this is the container of ml-framework's MobileModelWriter (a header of 30 bytes, a checksum of too few), "+
+			"this is the container of ml-framework's MobileModelWriter "+
+				"(a header of 30 bytes, a checksum of too few), "+
 				"which no reader supports, not a MOBI file of the specification")
 	}
 	return r.Err()
+}
+
+// checkHeaderSum compares the checksum of the header b.
+func (p *parser) checkHeaderSum(b []byte) {
+	r := &p.r
+	f := p.f
+	if r.Err() != nil {
+		return
+	}
+	f.declareHeader(r.At("header checksum"))
+	_, err := f.src.Compare(&f.declared[headerSum], b, 0)
+	if err != nil {
+		r.FailField("header checksum", err)
+	}
 }
 
 // checkOffsets compares the sizes and offsets in the header with each other and with
@@ -301,19 +310,9 @@ func (p *parser) addConstant(c *constantRecord, end int64) (next int64, err erro
 		r.BadField("dims", format.ErrCorrupt, "%w", err)
 		return 0, r.Err()
 	}
-	isPacked := c.dataType&gzipFlag != 0
-	if !isPacked && uint64(t.Size) != c.size {
-		b, err := p.file.Bytes(t.Offset, min(2, int64(c.size)))
-		if err != nil {
-			return 0, err
-		}
-		isPacked = string(b) == "\x1F\x8B"
-		if !isPacked {
-			r.BadField("data size", format.ErrCorrupt, "%d bytes, but %v %v takes %d", c.size, t.DType,
-				t.Shape, t.Size)
-			return 0, r.Err()
-		}
-		p.unflagged++
+	isPacked, err := p.isPacked(c, &t)
+	if err != nil {
+		return 0, err
 	}
 	if f.index.Len() == 0 {
 		p.dataAt = t.Offset
@@ -331,6 +330,28 @@ func (p *parser) addConstant(c *constantRecord, end int64) (next int64, err erro
 		r.BadField("id", format.ErrCorrupt, "occurs twice")
 	}
 	return next, r.Err()
+}
+
+// isPacked reports whether the data of a constant is a gzip member: it has the flag, or another
+// size than its shape takes and the magic of gzip.
+func (p *parser) isPacked(c *constantRecord, t *driver.Tensor) (bool, error) {
+	if c.dataType&gzipFlag != 0 {
+		return true, nil
+	}
+	if uint64(t.Size) == c.size {
+		return false, nil
+	}
+	b, err := p.file.Bytes(t.Offset, min(2, int64(c.size)))
+	if err != nil {
+		return false, err
+	}
+	if string(b) != "\x1F\x8B" {
+		p.r.BadField("data size", format.ErrCorrupt, "%d bytes, but %v %v takes %d", c.size, t.DType,
+			t.Shape, t.Size)
+		return false, p.r.Err()
+	}
+	p.unflagged++
+	return true, nil
 }
 
 // useOperators sets the quantization parameters that operators have, and builds the neutral graph.

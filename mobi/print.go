@@ -22,7 +22,8 @@ func (f Format) LogValue() slog.Value { return slog.StringValue(f.String()) }
 
 // String describes the type, its values and parameters, on one line.
 func (o Operator) String() string {
-	return oneline.Struct("Operator", "Type", o.Type, "Inputs", ids(o.Inputs), "Outputs", ids(o.Outputs), "Params", oneline.Plain(oneline.List(o.Params, Param.String)))
+	return oneline.Struct("Operator", "Type", o.Type, "Inputs", ids(o.Inputs), "Outputs",
+		ids(o.Outputs), "Params", oneline.Plain(oneline.List(o.Params, Param.String)))
 }
 
 // GoString implements fmt.GoStringer like String.
@@ -59,7 +60,8 @@ func (p Param) LogValue() slog.Value { return slog.StringValue(p.String()) }
 
 // String describes name, type and dims, on one line.
 func (s Spec) String() string {
-	return oneline.Struct("Spec", "Name", s.Name, "Type", s.Type, "Dims", oneline.Plain(oneline.List(s.Dims, func(d uint64) string { return fmt.Sprint(d) })))
+	return oneline.Struct("Spec", "Name", s.Name, "Type", s.Type, "Dims",
+		oneline.Plain(oneline.List(s.Dims, func(d uint64) string { return fmt.Sprint(d) })))
 }
 
 // GoString implements fmt.GoStringer like String.

@@ -11,18 +11,11 @@ func quantizationsOf(ops []Operator) map[uint32]*tensor.Quantization {
 	var found map[uint32]*tensor.Quantization
 	for i := range ops {
 		op := &ops[i]
-		params := map[int][tensorName]any{} // by input
-		for _, p := range op.Params {
-			if input, kind, ok := parseInputParam(p.Name); ok && kind != tensorName && input < len(op.Inputs) {
-				values := params[input]
-				values[kind] = p.Value
-				params[input] = values
-			}
-		}
-		for input, values := range params {
+		for input, values := range inputParams(op) {
 			id := op.Inputs[input]
 			q := quantization(values)
-			if known := found[id]; known != nil && !known.Equal(q) {
+			known := found[id]
+			if known != nil && !known.Equal(q) {
 				q = unsound()
 			}
 			if found == nil {
@@ -32,6 +25,25 @@ func quantizationsOf(ops []Operator) map[uint32]*tensor.Quantization {
 		}
 	}
 	return found
+}
+
+// inputParams returns the parameters of an operator that are the quantization of an input, by the
+// input and the kind of the parameter.
+func inputParams(op *Operator) map[int][tensorName]any {
+	var params map[int][tensorName]any
+	for _, p := range op.Params {
+		input, kind, ok := parseInputParam(p.Name)
+		if !ok || kind == tensorName || input >= len(op.Inputs) {
+			continue
+		}
+		if params == nil {
+			params = map[int][tensorName]any{}
+		}
+		values := params[input]
+		values[kind] = p.Value
+		params[input] = values
+	}
+	return params
 }
 
 // unsound returns the parameters of a constant whose consumers contradict each other

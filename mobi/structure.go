@@ -22,16 +22,20 @@ const (
 	dimBytes      = 8 + 24
 )
 
-// reserve counts n bytes of memory for the current section.
+// reserve counts n bytes of memory for the current section. After a failure it does nothing.
 func (p *parser) reserve(field string, n int) {
-	err := p.opts.Memory.Reserve(int64(n))
-	p.built += int64(n)
-	if err == nil && p.room > 0 && p.built > p.room {
-		err = fmt.Errorf("%w: more than %d bytes of memory, unless Options.MaxMemory is set",
-			format.ErrLimit, p.room)
+	if p.r.Err() != nil {
+		return
 	}
+	p.built += int64(n)
+	err := p.opts.Memory.Reserve(int64(n))
 	if err != nil {
 		p.r.Fail(field, p.r.Offset(), err)
+	}
+	if p.room > 0 && p.built > p.room {
+		p.r.Fail(field, p.r.Offset(),
+			fmt.Errorf("%w: more than %d bytes of memory, unless Options.MaxMemory is set",
+				format.ErrLimit, p.room))
 	}
 }
 
@@ -107,9 +111,7 @@ func (p *parser) readName(field string, n uint32) string {
 // readSpecs reads n specs.
 func (p *parser) readSpecs(n int) []Spec {
 	r := &p.r
-	if r.Err() == nil {
-		p.reserve("spec", n*specBytes)
-	}
+	p.reserve("spec", n*specBytes)
 	if r.Err() != nil {
 		return nil
 	}
@@ -166,9 +168,7 @@ func (p *parser) readOperators() {
 	r := &p.r
 	n := r.U32("operator count")
 	r.Fits("operator count", uint64(n), operatorMin)
-	if r.Err() == nil {
-		p.reserve("operators", int(n)*operatorBytes)
-	}
+	p.reserve("operators", int(n)*operatorBytes)
 	if r.Err() != nil {
 		return
 	}

@@ -37,7 +37,12 @@ func (f *parsed) declareHeader(at int64) {
 // all constants included.
 func (f *parsed) sums() []driver.Sum {
 	h := &f.header
-	digest := driver.Digest{Kind: driver.Adler32, Want: uint64(f.footer), Field: "footer", Offset: h.graphEnd()}
+	digest := driver.Digest{
+		Kind:   driver.Adler32,
+		Want:   uint64(f.footer),
+		Field:  "footer",
+		Offset: h.graphEnd(),
+	}
 	crc := digest
 	crc.Kind = driver.CRC32
 	f.declared[fileSum] = driver.Sum{
@@ -49,7 +54,7 @@ func (f *parsed) sums() []driver.Sum {
 	f.declared[restSum] = driver.Sum{
 		Name: "metadata and operators",
 		Ranges: []driver.Range{
-			{Offset: int64(h.MetadataOffset), Size: int64(h.TensorOffset) - int64(h.MetadataOffset)},
+			{Offset: int64(h.MetadataOffset), Size: int64(h.TensorOffset - h.MetadataOffset)},
 			{Offset: int64(h.GraphOffset), Size: h.graphEnd() - int64(h.GraphOffset)},
 		},
 	}

@@ -2,7 +2,6 @@ package mobi
 
 import (
 	"cmp"
-	"encoding/binary"
 	"math/bits"
 	"slices"
 
@@ -15,15 +14,15 @@ import (
 
 // document is the encoded file of a schema, without the constants.
 type document struct {
-	*schema.Schema
-	numbering
-	losses *schema.LossList
-	model  modelInfo
-	footer Footer
-	o      *driver.LayoutOptions
-	head   []byte   // metadata and specs
-	graph  []byte   // the operator graph
-	stored []stored // the constants, by index in the schema
+	schema    *schema.Schema
+	numbering numbering
+	losses    *schema.LossList
+	model     modelInfo
+	footer    Footer
+	o         *driver.LayoutOptions
+	head      []byte   // metadata and specs
+	graph     []byte   // the operator graph
+	stored    []stored // the constants, by index in the schema
 }
 
 // newDocument encodes a schema, lists what the file cannot hold of it, and checks that readers will
@@ -31,7 +30,7 @@ type document struct {
 func newDocument(p *schema.Schema, o *driver.LayoutOptions, f Format,
 	l *schema.LossList) (*document, error) {
 	d := &document{
-		Schema:    p,
+		schema:    p,
 		numbering: newNumbering(p.Tensors, p.Graph),
 		losses:    l,
 		footer:    f.Footer,
@@ -85,7 +84,8 @@ func (s stored) class() int {
 	if s.gzip {
 		return 4
 	}
-	return 3 - bits.TrailingZeros64(uint64(s.size)|8) // multiples of 8 first, then of 4, of 2, the rest
+	// Multiples of 8 first, then of 4, of 2, the rest.
+	return 3 - bits.TrailingZeros64(uint64(s.size)|8)
 }
 
 // layout returns the layout of the file. Only the footer depends on the data.
@@ -94,8 +94,7 @@ func (d *document) layout() (*driver.Layout, error) {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a,
-		b int) int {
+	slices.SortStableFunc(order, func(a, b int) int {
 		return d.stored[a].class() - d.stored[b].class()
 	})
 	l := &driver.Layout{
@@ -105,7 +104,7 @@ func (d *document) layout() (*driver.Layout, error) {
 	}
 	first := int64(headerSize + len(d.head))
 	if len(order) > 0 {
-		record := recordMin + 8*int64(len(d.Tensors[order[0]].Shape))
+		record := recordMin + 8*int64(len(d.schema.Tensors[order[0]].Shape))
 		first = wire.AlignUp(first+record, alignment) - record
 	}
 	end := first
@@ -135,7 +134,9 @@ func (d *document) layout() (*driver.Layout, error) {
 			sum = checksum.Update(l.Sums, sum, l.Parts[i+1].Bytes)
 			sum = checksum.Combine(l.Sums, sum, sums[n], d.stored[n].size)
 		}
-		footer := binary.LittleEndian.AppendUint32(nil, uint32(checksum.Update(l.Sums, sum, d.graph)))
+		sum = checksum.Update(l.Sums, sum, d.graph)
+		var footer wire.Buffer
+		footer.U32(uint32(sum))
 		return []driver.Part{{Offset: l.Size - footerSize, Bytes: footer}}, nil
 	}
 	return l, nil
@@ -143,12 +144,12 @@ func (d *document) layout() (*driver.Layout, error) {
 
 // record appends the record header of constant i.
 func (d *document) record(b *wire.Buffer, i int, s stored) {
-	t := &d.Tensors[i]
+	t := &d.schema.Tensors[i]
 	code, _ := TypeOf(t.DType)
 	if s.gzip {
 		code |= gzipFlag
 	}
-	b.U32(d.ids[i])
+	b.U32(d.numbering.ids[i])
 	b.U16(uint16(code))
 	b.U16(uint16(len(t.Shape)))
 	b.I64s(t.Shape)
