@@ -38,6 +38,7 @@ type parser struct {
 
 // record is a tensor's record in either container.
 type record struct {
+	at     int64 // file offset in version 1
 	code   uint8
 	aux    uint16       // version 1
 	dtype  tensor.DType // Invalid for an unknown code
@@ -114,6 +115,7 @@ func (p *parser) endStructure() {
 
 // bad refuses a field of a tensor's record. The error names the tensor.
 func (p *parser) bad(t *record, field string, sentinel error, text string, args ...any) {
+	p.locate(t)
 	p.r.BadField(field, sentinel, "%s (tensor %q)", fmt.Sprintf(text, args...), t.name)
 }
 
@@ -130,6 +132,7 @@ func (p *parser) list(t *record) error {
 		d := t.shape.At(i)
 		hi, lo := bits.Mul64(elems, d)
 		if hi != 0 || lo == 0 || lo > math.MaxInt64 {
+			p.locate(t)
 			p.r.BadItem("tensor shape", i, format.ErrCorrupt,
 				"dim %d is 0 or the product reaches 2^63 (tensor %q)", i, t.name)
 		}

@@ -2,6 +2,7 @@ package mag
 
 import (
 	"bytes"
+	"encoding/binary"
 	"math"
 
 	"github.com/weightmap/weightmap/format"
@@ -30,14 +31,44 @@ func (p *parser) parseV1() {
 		return
 	}
 	p.f.index.Grow(tensors, names, dims)
-	r.MoveTo(tensorsAt)
-	for range r.Records("", tensors, typicalRecord) {
-		t := p.recordV1()
-		p.addV1(&t)
-	}
+	p.addTensors(tensors, tensorsAt)
 	r.MoveTo(entriesAt)
 	p.addEntries(entries)
 }
+
+// addTensors lists the tensors of n records from an offset on, which were skipped before.
+func (p *parser) addTensors(n int, offset int64) {
+	rows := p.r.Window(offset, p.f.end)
+	at := 0
+	for range n {
+		t, size := decodeRow(rows[at:])
+		t.at = offset + int64(at)
+		p.addV1(&t)
+		if p.r.Err() != nil {
+			return
+		}
+		at += size
+	}
+}
+
+// decodeRow decodes a tensor record that skipTensor has read, and returns its size. It is recordV1
+// without the names of the fields: with them, opening takes 1.1 times as long.
+func decodeRow(b []byte) (t record, size int) {
+	shapeAt := tensorHead
+	lengthAt := shapeAt + 8*int(b[1])
+	nameAt := lengthAt + 4
+	size = nameAt + int(le.Uint32(b[lengthAt:]))
+	t.code = b[0]
+	t.dtype = dtypesV1[t.code]
+	t.aux = le.Uint16(b[2:])
+	t.numel = le.Uint64(b[4:])
+	t.offset = le.Uint64(b[12:])
+	t.shape = b[shapeAt:lengthAt]
+	t.name = b[nameAt:size]
+	return t, size
+}
+
+var le = binary.LittleEndian
 
 // headerV1 reads the header from the checksum on.
 func (p *parser) headerV1() (tensors, entries int) {
@@ -71,8 +102,10 @@ func (p *parser) entry() (e entryV1) {
 	return e
 }
 
+// recordV1 reads a tensor record. It is for errors, whose fields have the names here.
 func (p *parser) recordV1() (t record) {
 	r := &p.r
+	t.at = r.Offset()
 	t.code = r.U8("tensor dtype")
 	rank := r.U8("tensor rank") // skipTensor has checked it
 	t.aux = r.U16("tensor aux")
@@ -86,8 +119,7 @@ func (p *parser) recordV1() (t record) {
 	return t
 }
 
-// skipTensor reads of a tensor record what its size depends on: recordV1 would take 1.2 times as
-// long to open.
+// skipTensor reads of a tensor record what its size depends on, and checks that.
 func (p *parser) skipTensor() (name, rank int) {
 	r := &p.r
 	r.Skip("tensor dtype", 1)
@@ -128,11 +160,21 @@ func (p *parser) addV1(t *record) {
 	}
 	err := driver.CheckName(t.name)
 	if err != nil {
+		p.locate(t)
 		p.r.FailField("tensor key", err)
 	}
 	err = p.list(t)
 	if err != nil {
+		p.locate(t)
 		p.r.FailField("tensor key", err)
+	}
+}
+
+// locate reads a record again, since errors need the places of its fields.
+func (p *parser) locate(t *record) {
+	if t.at > 0 {
+		p.r.MoveTo(t.at)
+		p.recordV1()
 	}
 }
 
