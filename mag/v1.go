@@ -32,8 +32,10 @@ func (p *parser) parseV1() {
 	}
 	p.f.index.Grow(tensors, names, dims)
 	p.addTensors(tensors, tensorsAt)
-	r.MoveTo(entriesAt)
-	p.addEntries(entries)
+	if r.Err() != nil {
+		return
+	}
+	p.addEntries(entries, entriesAt)
 }
 
 // addTensors lists the tensors of n records from an offset on, which were skipped before.
@@ -92,6 +94,17 @@ type entryV1 struct {
 	key     []byte
 }
 
+// decodeEntry decodes a metadata record that skipEntry has read, and returns its size. It is entry
+// without the names of the fields.
+func decodeEntry(b []byte) (e entryV1, size int) {
+	size = metadataHead + int(le.Uint32(b[12:]))
+	e.kind = le.Uint32(b)
+	e.payload = le.Uint64(b[4:])
+	e.key = b[metadataHead:size]
+	return e, size
+}
+
+// entry reads a metadata record. It is for errors, whose fields have the names here.
 func (p *parser) entry() (e entryV1) {
 	r := &p.r
 	e.kind = r.U32("metadata aux")
@@ -178,53 +191,72 @@ func (p *parser) locate(t *record) {
 	}
 }
 
-// addEntries splits n metadata records into digests and ordinary entries. Writers store digests in
-// the order of the tensors, so it compares each with the next tensor before it looks it up.
-func (p *parser) addEntries(n int) {
+// addEntries splits n metadata records from an offset on, which were skipped before, into digests
+// and ordinary entries. Writers store digests in the order of the tensors, so it compares each with
+// the next tensor before it looks it up.
+func (p *parser) addEntries(n int, offset int64) {
 	r := &p.r
 	f := p.f
+	rows := r.Window(offset, f.end)
+	at := 0
 	next := 0
-	start := r.Offset()
 	known := make(map[string]bool) // the keys of ordinary entries so far
-	for range r.Records("", n, typicalRecord) {
-		e := p.entry()
-		if e.kind>>8 != 0 {
-			r.BadField("metadata aux", format.ErrCorrupt, "reserved bits are set: %#x", e.kind)
-		}
-		if e.kind != metadataInt64 && e.kind != metadataFloat64 {
-			r.BadRecord("metadata type", format.ErrUnsupported, "unknown type %d", e.kind)
-		}
+	for range n {
+		e, size := decodeEntry(rows[at:])
+		r.MoveTo(offset + int64(at)) // for errors
+		at += size
 		i, named := f.digestOf(e.key, next)
-		if named && f.digest(i).Kind != driver.NoSum || known[string(e.key)] {
-			r.Bad(format.ErrCorrupt, "%q occurs twice", e.key)
-		}
+		p.checkEntry(&e, known[string(e.key)] || named && f.digest(i).Kind != driver.NoSum)
 		if r.Err() != nil {
 			return
 		}
-		if named && e.kind == metadataInt64 {
-			if f.digests == nil {
-				f.digests = make([]digest, f.index.Len())
-			}
-			f.digests[i] = digest{e.payload, true}
-			f.digested++
-			next = i + 1
+		if !named || e.kind != metadataInt64 {
+			known[string(e.key)] = true
+			p.addEntry(&e, offset)
 			continue
 		}
-		err := driver.CheckName(e.key)
-		if err != nil {
-			r.FailField("metadata key", err)
+		if f.digests == nil {
+			f.digests = make([]digest, f.index.Len())
 		}
-		err = p.opts.Memory.Reserve(int64(metadataHead + len(e.key) + 32))
-		if err != nil {
-			r.Fail("metadata", start, err)
-		}
-		entry := schema.Entry{Key: string(e.key), Value: int64(e.payload)}
-		if e.kind == metadataFloat64 {
-			entry.Value = math.Float64frombits(e.payload)
-		}
-		known[entry.Key] = true
-		f.out.Metadata = append(f.out.Metadata, entry)
+		f.digests[i] = digest{e.payload, true}
+		f.digested++
+		next = i + 1
 	}
+}
+
+// checkEntry checks the type of a metadata record, and that its key is new.
+func (p *parser) checkEntry(e *entryV1, isTwice bool) {
+	isKnown := e.kind == metadataInt64 || e.kind == metadataFloat64
+	if isKnown && !isTwice {
+		return
+	}
+	r := &p.r
+	p.entry()
+	if e.kind>>8 != 0 {
+		r.BadField("metadata aux", format.ErrCorrupt, "reserved bits are set: %#x", e.kind)
+	}
+	if !isKnown {
+		r.BadRecord("metadata type", format.ErrUnsupported, "unknown type %d", e.kind)
+	}
+	r.BadField("metadata key", format.ErrCorrupt, "%q occurs twice", e.key)
+}
+
+// addEntry adds an ordinary entry to the metadata, whose records begin at an offset.
+func (p *parser) addEntry(e *entryV1, offset int64) {
+	err := driver.CheckName(e.key)
+	if err != nil {
+		p.entry()
+		p.r.FailField("metadata key", err)
+	}
+	err = p.opts.Memory.Reserve(int64(metadataHead + len(e.key) + 32))
+	if err != nil {
+		p.r.Fail("metadata", offset, err)
+	}
+	entry := schema.Entry{Key: string(e.key), Value: int64(e.payload)}
+	if e.kind == metadataFloat64 {
+		entry.Value = math.Float64frombits(e.payload)
+	}
+	p.f.out.Metadata = append(p.f.out.Metadata, entry)
 }
 
 // digestOf returns the index of the tensor whose digest has this key; next is the
