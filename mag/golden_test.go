@@ -275,6 +275,30 @@ func TestDocumentedLayout(t *testing.T) {
 	corpus.Documented(t, "A descriptor", "tensor ", &p.r)
 }
 
+// TestDecodedRows: the records that are decoded by hand have the fields that are read by name.
+func TestDecodedRows(t *testing.T) {
+	v1 := goldenV1()
+	p := parserOf(v1.bytes())
+	p.r.Skip("magic and version", 8)
+	tensors, entries := p.headerV1()
+	for range p.r.Records("", entries, 1) {
+		at := p.r.Offset()
+		want := p.entry()
+		got, size := decodeEntry(v1.bytes()[at:])
+		expect.Equal(t, want, got, gocmp.AllowUnexported(entryV1{}))
+		expect.Equal(t, p.r.Offset()-at, int64(size))
+	}
+	for range p.r.Records("", tensors, 1) {
+		at := p.r.Offset()
+		want := p.recordV1()
+		got, size := decodeRow(v1.bytes()[at:])
+		got.at = at
+		expect.Equal(t, want, got, gocmp.AllowUnexported(record{}))
+		expect.Equal(t, p.r.Offset()-at, int64(size))
+	}
+	expect.OK(t, p.r.Err())
+}
+
 // parserOf returns a parser of a file in memory.
 func parserOf(file []byte) *parser {
 	return &parser{r: wire.NewRecord(formatName, file, 0), f: &parsed{}}

@@ -52,7 +52,8 @@ func (p *parser) headerSnapshot() (tensors int) {
 	marker := r.Bytes("string pool", uint64(len(markerPool)))
 	if string(marker) != markerPool {
 		r.BadField("version", format.ErrVersion,
-			"100 without %q at byte 32: a development build wrote this, and its dtype codes are ambiguous", markerPool)
+			"100 without %q at byte 32: a development build wrote this, and its dtype codes are ambiguous",
+			markerPool)
 	}
 	if metadata != 0 {
 		r.BadField("metadata_map_len", format.ErrUnsupported, "%d; no layout is known for the entries",
@@ -118,7 +119,7 @@ func (p *parser) checkPool(s *pool) {
 	}
 	text := string(s.text)
 	known := make(map[string]bool, s.count())
-	for id := 0; id < s.count() && p.r.Err() == nil; id++ {
+	for id := range s.count() {
 		from := s.offsets.At(id)
 		to := s.offsets.At(id + 1)
 		if to < from || uint64(to) > uint64(len(text)) {
@@ -127,15 +128,25 @@ func (p *parser) checkPool(s *pool) {
 			return
 		}
 		key := text[from:to]
-		err := tensor.CheckName(key)
-		if err == nil && known[key] {
-			err = fmt.Errorf("%w: %q occurs twice", format.ErrCorrupt, key)
-		}
+		err := checkKey(key, known)
 		if err != nil {
 			p.r.Fail("string pool strings", s.textAt+int64(from), fmt.Errorf("string %d: %w", id, err))
+			return
 		}
 		known[key] = true
 	}
+}
+
+// checkKey refuses a string that is no key or one of those that are known.
+func checkKey(key string, known map[string]bool) error {
+	err := tensor.CheckName(key)
+	if err != nil {
+		return err
+	}
+	if known[key] {
+		return fmt.Errorf("%w: %q occurs twice", format.ErrCorrupt, key)
+	}
+	return nil
 }
 
 func (p *parser) recordSnapshot(s *pool) (t record) {

@@ -25,40 +25,55 @@ func layoutV1(p *schema.Schema, d fileFormat) (*driver.Layout, error) {
 		}
 	}
 	l := &driver.Layout{Offsets: make([]int64, len(p.Tensors)), Sums: driver.XXH64}
-	b := make(wire.Buffer, 0, headerSize+4*typicalRecord*(len(p.Metadata)+len(p.Tensors)))
-	head := func(sums []uint64) []driver.Part {
-		b = headV1(b[:0], p, d, l.Offsets, sums)
-		return []driver.Part{{Bytes: b}}
-	}
+	e := &encoderV1{schema: p, d: d, offsets: l.Offsets}
 	unknown := make([]uint64, len(p.Tensors))
-	l.Size = int64(len(head(unknown)[0].Bytes))
-	pad := func() {
-		n := -l.Size & (dataAlign - 1)
-		if n > 0 {
-			l.Parts = append(l.Parts, driver.Part{Offset: l.Size, Bytes: gap[:n]})
-			l.Size += n
-		}
-	}
+	l.Size = int64(len(e.encode(unknown)))
 	for i := range p.Tensors {
-		pad()
+		fillGap(l)
 		l.Offsets[i] = l.Size
 		l.Size += p.Tensors[i].Size
 	}
 	if len(p.Tensors) > 0 {
-		pad()
+		fillGap(l)
 	}
 	if d.NoDigests || len(p.Tensors) == 0 {
-		l.Parts = append(head(unknown), l.Parts...)
-	} else {
-		l.Late = func(sums []uint64) ([]driver.Part, error) { return head(sums), nil }
+		head := driver.Part{Bytes: e.encode(unknown)}
+		l.Parts = slices.Insert(l.Parts, 0, head)
+		return l, nil
+	}
+	l.Late = func(sums []uint64) ([]driver.Part, error) {
+		return []driver.Part{{Bytes: e.encode(sums)}}, nil
 	}
 	return l, nil
 }
 
+// fillGap fills the file up to where a tensor may begin.
+func fillGap(l *driver.Layout) {
+	n := -l.Size & (dataAlign - 1)
+	if n == 0 {
+		return
+	}
+	l.Parts = append(l.Parts, driver.Part{Offset: l.Size, Bytes: gap[:n]})
+	l.Size += n
+}
+
 var gap = bytes.Repeat([]byte{gapByte}, dataAlign)
 
-// headV1 appends header and records.
-func headV1(w wire.Buffer, p *schema.Schema, d fileFormat, offsets []int64, sums []uint64) []byte {
+// encoderV1 encodes header and records.
+type encoderV1 struct {
+	schema  *schema.Schema
+	d       fileFormat
+	offsets []int64
+	buf     wire.Buffer
+}
+
+// encode returns header and records with the digests of the tensors. They are valid until the next
+// call.
+func (e *encoderV1) encode(sums []uint64) []byte {
+	p := e.schema
+	d := e.d
+	w := e.buf[:0]
+	w = slices.Grow(w, headerSize+4*typicalRecord*(len(p.Metadata)+len(p.Tensors)))
 	w.Str(magic)
 	w.U32(wordV1)
 	checksumAt := len(w)
@@ -70,20 +85,21 @@ func headV1(w wire.Buffer, p *schema.Schema, d fileFormat, offsets []int64, sums
 	entries := uint32(len(p.Metadata))
 	for _, m := range p.Metadata {
 		kind, bits, _ := payload(m.Value)
-		appendEntry(&w, kind, bits, "", m.Key)
+		appendEntry(&w, kind, bits, m.Key)
 	}
 	for i := range p.Tensors {
 		name := p.Tensors[i].Name
 		if hasDigest(name) && !d.NoDigests {
-			appendEntry(&w, metadataInt64, sums[i], digestPrefix, name)
+			appendEntry(&w, metadataInt64, sums[i], digestPrefix+name)
 			entries++
 		}
 	}
 	binary.LittleEndian.PutUint32(w[entriesAt:], entries)
 	for i := range p.Tensors {
-		appendTensor(&w, &p.Tensors[i], offsets[i])
+		appendTensor(&w, &p.Tensors[i], e.offsets[i])
 	}
 	binary.LittleEndian.PutUint32(w[checksumAt:], containerV1.sum(d.Checksum.form(), w))
+	e.buf = w
 	return w
 }
 
@@ -99,12 +115,11 @@ func appendTensor(w *wire.Buffer, t *tensor.Info, offset int64) {
 	w.Str(t.Name)
 }
 
-// appendEntry appends a metadata entry with the key prefix+key.
-func appendEntry(w *wire.Buffer, kind uint32, payload uint64, prefix, key string) {
+// appendEntry appends a metadata entry.
+func appendEntry(w *wire.Buffer, kind uint32, payload uint64, key string) {
 	w.U32(kind)
 	w.U64(payload)
-	w.U32(uint32(len(prefix) + len(key)))
-	w.Str(prefix)
+	w.U32(uint32(len(key)))
 	w.Str(key)
 }
 
