@@ -67,7 +67,11 @@ func (o *KeyOption) Secret(ctx context.Context) ([]byte, error) {
 	return ReadKey(ctx, o, func(text string) ([]byte, error) {
 		path, ok := strings.CutPrefix(text, "@")
 		if !ok {
-			return ParseKey(text)
+			key, err := ParseKey(text)
+			if err != nil && isFile(text) {
+				err = errors.New("this is the name of a file: @ before it reads the key from the file")
+			}
+			return key, err
 		}
 		b, err := KeyFile(path)
 		if err != nil {
@@ -80,6 +84,15 @@ func (o *KeyOption) Secret(ctx context.Context) ([]byte, error) {
 		return key, nil
 	})
 }
+
+// isFile reports whether a path names a file.
+func isFile(path string) bool {
+	st, err := os.Stat(path)
+	return err == nil && st.Mode().IsRegular()
+}
+
+// File returns the value of an option that names a file.
+func (o *KeyOption) File() string { return o.text }
 
 // Public reads the public key in the file that the option names. It returns nil if the option is
 // not set.

@@ -52,6 +52,9 @@ func Nearest(word string, names []string) []string {
 	slices.SortStableFunc(near, func(a, b candidate) int { return cmp.Compare(a.cost, b.cost) })
 	var best []string
 	for _, c := range near[:min(most, len(near))] {
+		if near[0].cost <= 1 && c.cost > near[0].cost+1 {
+			break // next to a slip, others are far-fetched
+		}
 		best = append(best, c.name)
 	}
 	return best

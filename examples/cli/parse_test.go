@@ -83,10 +83,10 @@ func TestNearest(t *testing.T) {
 		"st":                    {"set"},
 		"frobnicate":            nil,
 		"":                      nil,
-		"model.layer.0.weight":  {"model.layers.0.weight", "model.layers.1.weight", "model.layers.0.bias"},
+		"model.layer.0.weight":  {"model.layers.0.weight", "model.layers.1.weight"},
 		"0.weight":              {"model.layers.0.weight"},
 		"bias":                  {"model.layers.0.bias"},
-		"model.layers.0.weight": {"model.layers.0.weight", "model.layers.1.weight", "model.layers.0.bias"},
+		"model.layers.0.weight": {"model.layers.0.weight", "model.layers.1.weight"},
 	} {
 		if diff := cmp.Diff(want, Nearest(word, names)); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", word, diff)

@@ -11,21 +11,37 @@ import (
 )
 
 // ReadPublic reads the public key in a PEM file.
-func ReadPublic(path string) (crypto.PublicKey, error) { return readPEM(path, wia.PublicKey) }
-
-// ReadPrivate reads the private key in a PEM file.
-func ReadPrivate(path string) (crypto.Signer, error) { return readPEM(path, wia.PrivateKey) }
-
-func readPEM[K any](path string, parse func(text []byte) (K, error)) (key K, err error) {
+func ReadPublic(path string) (crypto.PublicKey, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return key, err
+		return nil, err
 	}
-	key, err = parse(text)
+	key, err := wia.PublicKey(text)
+	if err == nil {
+		return key, nil
+	}
+	_, isPrivate := wia.PrivateKey(text)
+	if isPrivate == nil {
+		return nil, fmt.Errorf("%s is a private key: name the file of the public key", path)
+	}
+	return nil, fmt.Errorf("%s: %w", path, err)
+}
+
+// ReadPrivate reads the private key in a PEM file.
+func ReadPrivate(path string) (crypto.Signer, error) {
+	text, err := os.ReadFile(path)
 	if err != nil {
-		return key, fmt.Errorf("%s: %w", path, err)
+		return nil, err
 	}
-	return key, nil
+	key, err := wia.PrivateKey(text)
+	if err == nil {
+		return key, nil
+	}
+	_, isPublic := wia.PublicKey(text)
+	if isPublic == nil {
+		return nil, fmt.Errorf("%s is a public key: name the file of the private key", path)
+	}
+	return nil, fmt.Errorf("%s: %w", path, err)
 }
 
 // Fingerprint formats the fingerprint of a public key: the SHA-256 of its PKIX form.

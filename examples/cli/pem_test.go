@@ -40,8 +40,8 @@ func TestPEM(t *testing.T) {
 		err  error
 		want string
 	}{
-		{errPrivate, public + `: unusable key: no PEM block "PRIVATE KEY", only "PUBLIC KEY"`},
-		{errPublic, private + `: unusable key: no PEM block "PUBLIC KEY", only "PRIVATE KEY"`},
+		{errPrivate, public + " is a public key: name the file of the private key"},
+		{errPublic, private + " is a private key: name the file of the public key"},
 		{errAbsent, "absent: "},
 	} {
 		if c.err == nil || !strings.Contains(c.err.Error(), c.want) || strings.Count(c.err.Error(), dir) != 1 {

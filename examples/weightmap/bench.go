@@ -53,7 +53,7 @@ func bench(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer)
 	b := &benchmark{path: f.Arg(0), o: o, buf: make([]byte, 1<<20)}
 	m, err := modelfile.OpenModel(b.path, o) // report errors in the file first
 	if err != nil {
-		return err
+		return modelfile.AdviseChoice("bench", err)
 	}
 	head := modelfile.Headline(b.path, m)
 	m.Close()

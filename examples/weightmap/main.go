@@ -136,11 +136,13 @@ func find(c *cli.Tool, name string) (*modelfile.Command, error) {
 // otherNames maps names that people try to commands.
 var otherNames = map[string]string{
 	"info": "inspect", "show": "inspect", "ls": "inspect", "list": "inspect", "view": "inspect", "open": "inspect",
-	"dump": "cat", "print": "cat", "get": "cat",
+	"head": "inspect", "metadata": "inspect", "meta": "inspect", "stats": "inspect -stats", "html": "inspect -html",
+	"hash": "inspect -digest", "digest": "inspect -digest", "sha256": "inspect -json -sha256",
+	"dump": "cat", "print": "cat", "get": "cat", "extract": "cat", "tensors": "cat", "names": "cat", "keys": "cat",
 	"check": "verify", "validate": "verify", "test": "verify",
 	"compare": "diff", "cmp": "diff",
-	"copy": "convert", "export": "convert", "quantize": "convert -quantize int8",
-	"join": "merge", "shard": "split", "edit": "set", "key": "keygen",
+	"copy": "convert", "cp": "convert", "export": "convert", "quantize": "convert -quantize int8",
+	"join": "merge", "shard": "split", "edit": "set", "key": "keygen", "benchmark": "bench",
 }
 
 // misplaced returns advice for a command line that does not begin with a command: one with another
@@ -233,7 +235,8 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 		return t.Status(cli.Advised(err, misplaced(args)), errs)
 	}
 	args = args[1:]
-	return c.Status(c.Run(ctx, &c.Tool, args, out, errs), errs)
+	err = c.Run(ctx, &c.Tool, args, out, errs)
+	return c.Status(modelfile.Corrected(c.Word(), args, err), errs)
 }
 
 // namesModel reports whether an argument is the name of a model rather than a command.

@@ -58,7 +58,7 @@ func TestRefusals(t *testing.T) {
 
 		{2, "inspect -sha256 m.mag", "-sha256 needs -json"},
 		{2, "inspect -no-arrays m.mag", "-no-arrays needs -json"},
-		{2, "inspect -html m.mag m.mag", "-html takes one FILE and no -json, -stats or -digest"},
+		{2, "inspect -html m.mag m.mag", "an HTML page shows one FILE, without -json, -stats and -digest"},
 		{2, "inspect -key abc m.mag", "weightmap: -key: the key is not 64 hexadecimal digits\n"},
 		{2, "inspect -key '' m.mag", "-key: the key is empty"},
 		{1, "inspect header.mag", "mag: header.mag: at 0x8: "},
@@ -123,7 +123,7 @@ func TestRefusals(t *testing.T) {
 		{2, "sign -signature s.sig model", "-with KEY.pem"},
 		{1, "sign -signature s.sig -with ed.pem model", "keygen -type ecdsa"},
 		{1, "sign -signature m.mag -with ec.pem model", "not replaced"},
-		{1, "sign -with ed.pem m.mag", "m.mag: unsupported: mag files have no signature; -signature writes it to another file\ntry: weightmap sign -with KEY.pem -signature m.mag.sig m.mag\n"},
+		{1, "sign -with ec.pem m.mag", "m.mag: unsupported: mag files have no signature; -signature writes it to another file\ntry: weightmap sign -with ec.pem -signature m.mag.sig m.mag\n"},
 		{1, "sign -with ed.pem bad.mle", "checksum mismatch"},
 		{1, "sign -with ed.pem locked.mle", "an encrypted file can only be signed when it is written"},
 		{1, "sign -with ec.pem locked.wia", "(use -key)\n"},

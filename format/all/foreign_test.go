@@ -25,6 +25,7 @@ var strangers = []struct{ name, content, want string }{
 	{"an HTML page", "\n<!DOCTYPE html>\n<html><body>Log in</body></html>\n", "this is a web page, not a model, perhaps for a login"},
 	{"JSON", `{"architectures": ["BertModel"]}`, "this is a JSON file"},
 	{"a Git LFS pointer", "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n", "this is a Git LFS pointer"},
+	{"a key", "-----BEGIN PRIVATE KEY-----\nMC4C\n", "this is a key or certificate in PEM form: open the model"},
 	{"HDF5", "\x89HDF\r\n\x1a\n\x00\x00\x00\x00\x00\x08\x08\x00", "this is an HDF5 file"},
 	{"gzip", "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03", "this is compressed with gzip: unpack it first"},
 	{"zstd", "\x28\xb5\x2f\xfd\x04\x00\x41\x00\x00", "this is compressed with zstd: unpack it first"},

@@ -10,6 +10,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -107,6 +108,9 @@ func ParseTrust(text []byte) (*Trust, error) {
 				roots.AddCert(c)
 				t.Roots = roots
 			}
+		}
+		if errors.Is(err, tensor.ErrKey) {
+			return nil, err
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", tensor.ErrKey, err)

@@ -122,6 +122,7 @@ var kinds = [...]struct {
 	{begins, "ftrt", 0, engine},
 
 	{says, "version https://git-lfs.", 0, lfs},
+	{says, "-----BEGIN ", 0, "a key or certificate in PEM form" + other},
 	{says, "# xet version", 0, xet},
 	{says, "Entry not found", 0, missing},
 	{says, "Repository not found", 0, missing},

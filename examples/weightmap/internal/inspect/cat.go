@@ -8,7 +8,9 @@ import (
 	"io"
 	"iter"
 	"math"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/weightmap/weightmap/examples/cli"
 	"github.com/weightmap/weightmap/examples/weightmap/internal/modelfile"
@@ -24,25 +26,30 @@ var Cat = &modelfile.Command{Tool: cli.Tool{
 	About: "Write a tensor, a slice of it, or the names of all tensors to standard output.",
 	Details: "A slice has a range for each axis: 0:2 takes two elements, : takes all, and 3 takes one and drops the\n" +
 		"axis; -1 is the last element. Missing ranges take all.\n" +
-		"  text  a row of numbers on each line, an empty line between matrices; the default\n" +
+		"  text  a row of numbers on each line, an empty line between matrices\n" +
 		"  csv   the same with commas and without empty lines\n" +
 		"  npy   a NumPy file\n" +
 		"  raw   the stored little-endian bytes\n" +
+		"Without -as, the name of OUT decides, as in -o w.npy; otherwise it is text.\n" +
 		"Quantized tensors are written as the stored integers. Types that NumPy lacks and GGUF blocks are\n" +
 		"decoded to float32, except with raw. FILE may be - for standard input.\n",
-	Example: "weightmap cat -slice 0:2,:,3 -as csv model.mag fc.weight",
+	Example: "weightmap cat -slice 0:2,:,3 -as csv model.mag fc.weight\n" +
+		"  weightmap cat -o fc.weight.npy model.mag fc.weight",
 }, Run: cat}
 
 // cat writes a tensor.
 func cat(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) error {
 	f := c.Flags()
 	slice := f.String("slice", "", "write only the ranges `R`, one for each axis, such as 0:2,:,3")
-	as := f.String("as", "text", "output `FORM`: text, csv, npy or raw")
+	as := f.String("as", "", "output `FORM`: text, csv, npy or raw")
 	o := c.OutputFlag(f)
 	given := modelfile.TrustFlags(c, f)
 	given.PartFlag(f)
 	if err := c.Parse(f, args, out); err != nil {
 		return err
+	}
+	if *as == "" {
+		*as = formOf(*o)
 	}
 	forms := map[string]func(*content, io.Writer) error{"npy": (*content).npy, "raw": (*content).raw, "csv": (*content).csv, "text": (*content).text}
 	write, known := forms[*as]
@@ -83,6 +90,9 @@ func cat(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) e
 	}
 	v, err := m.Find(f.Arg(1))
 	if err != nil {
+		if strings.ContainsAny(f.Arg(1), "*?") {
+			err = cli.Advised(err, modelfile.TryWords([]string{"inspect", "-filter", f.Arg(1), f.Arg(0)}))
+		}
 		return err
 	}
 	part, err := choose(axes, v.Shape())
@@ -100,6 +110,19 @@ func cat(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) e
 		}
 		return b.Flush()
 	})
+}
+
+// formOf returns the form that the name of the output stands for.
+func formOf(output string) string {
+	switch strings.ToLower(filepath.Ext(output)) {
+	case ".npy":
+		return "npy"
+	case ".csv":
+		return "csv"
+	case ".raw", ".bin":
+		return "raw"
+	}
+	return "text"
 }
 
 // writeNames writes the names of all tensors, one on each line.

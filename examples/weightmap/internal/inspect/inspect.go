@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"regexp"
 	"runtime/debug"
 	"slices"
@@ -24,8 +25,10 @@ var Inspect = &modelfile.Command{Tool: cli.Tool{
 	About: "Show metadata, tensors, quantization, graph and signature of files.",
 	Details: "FILE may be a directory with a model in it, a repository or snapshot of the Hugging Face cache, an\n" +
 		"http(s) address, hf://ORG/NAME[@REV][/FILE], or - for standard input. Set HF_TOKEN to read private\n" +
-		"repositories, and HF_HUB_OFFLINE=1 to use the cache only. Without -key, inspect shows the parts of an encrypted file that are not encrypted.\n",
-	Example: "weightmap inspect -json -sha256 model.mag",
+		"repositories, and HF_HUB_OFFLINE=1 to use the cache only. Without -key, inspect shows the parts of an\n" +
+		"encrypted file that are not encrypted. -o OUT.html and -o OUT.json imply -html and -json.\n",
+	Example: "weightmap inspect -json -sha256 model.mag\n" +
+		"  weightmap inspect -o model.html model.mag",
 }, Run: inspect}
 
 // inspect prints the content of files as tables or as JSON. It continues after an error.
@@ -48,14 +51,18 @@ func inspect(ctx context.Context, c *cli.Tool, args []string, out, errs io.Write
 	if f.NArg() == 0 {
 		return modelfile.NoFile(c, f, args)
 	}
+	o.takeForm(*output)
 	if o.sums && !o.json {
 		return c.Usagef("-sha256 needs -json")
 	}
 	if o.noArrays && !o.json {
 		return c.Usagef("-no-arrays needs -json")
 	}
+	if o.html && f.NArg() == 2 && isNewPage(f.Arg(1)) {
+		return cli.Advised(c.Usagef("-o names the page"), modelfile.TryWords([]string{"inspect", "-o", f.Arg(1), f.Arg(0)}))
+	}
 	if o.html && (o.json || o.stats || o.digest || f.NArg() > 1) {
-		return c.Usagef("-html takes one FILE and no -json, -stats or -digest")
+		return c.Usagef("an HTML page shows one FILE, without -json, -stats and -digest")
 	}
 	for _, glob := range o.filter {
 		o.globs = append(o.globs, modelfile.GlobOf(glob))
@@ -106,6 +113,24 @@ type inspection struct {
 	c                       *cli.Tool
 	wholes                  modelfile.Wholes
 	claims                  []error // of signatures that the key in the file did not make
+}
+
+// isNewPage reports whether a path is that of a page that is not there.
+func isNewPage(path string) bool {
+	return strings.EqualFold(filepath.Ext(path), ".html") && !modelfile.Exists(path)
+}
+
+// takeForm chooses the form of the output by the name of its file, unless an option has chosen it.
+func (o *inspection) takeForm(output string) {
+	if o.json || o.html {
+		return
+	}
+	switch strings.ToLower(filepath.Ext(output)) {
+	case ".html", ".htm":
+		o.html = true
+	case ".json":
+		o.json = true
+	}
 }
 
 // show prints one file. It reads everything before it prints, so that an error prevents incomplete

@@ -12,12 +12,12 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/weightmap/weightmap/examples/cli"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/remote"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 // The file names for standard input and output.
@@ -88,42 +88,15 @@ func OpenModel(name string, o *format.Options) (*format.Model, error) {
 		return nil, err
 	}
 	m, err := format.Open(name, o)
-	if errors.Is(err, fs.ErrNotExist) && !Exists(name) {
+	switch {
+	case err == nil:
+		return m, nil
+	case errors.Is(err, fs.ErrNotExist) && !Exists(name):
 		err = adviseMissing(name, err)
+	case isPipe(name):
+		err = fmt.Errorf("%s is a pipe: read it with - for the file and < %s at the end of the line", name, name)
 	}
-	return m, Hint(err, o.Key)
-}
-
-// adviseMissing adds to the error of a missing file the names of similar files, or the address of a
-// repository of the Hugging Face Hub that the name may stand for.
-func adviseMissing(name string, err error) error {
-	dir, base := filepath.Split(name)
-	entries, dirErr := os.ReadDir(filepath.Join(dir, "."))
-	if dirErr != nil {
-		if isRepository(name) {
-			return fmt.Errorf("%w; hf://%s opens it from the Hugging Face Hub", err, name)
-		}
-		return err
-	}
-	var names []string
-	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), ".") {
-			names = append(names, dir+e.Name())
-		}
-	}
-	if base == "" || strings.ContainsAny(base, "*?[") {
-		return err
-	}
-	return fmt.Errorf("%w%s", err, cli.DidYouMean(name, "", names))
-}
-
-// isRepository reports whether a name may be ORG/NAME.
-func isRepository(name string) bool {
-	org, base, ok := strings.Cut(name, "/")
-	isName := func(s string) bool {
-		return s != "" && !strings.HasPrefix(s, ".") && strings.Trim(s, lettersAndDigits+"_.-") == ""
-	}
-	return ok && isName(org) && isName(base)
+	return nil, Hint(err, o.Key)
 }
 
 // schemes says what to do with addresses of other kinds.
@@ -192,8 +165,13 @@ func Elsewhere(name string) string {
 
 // openInput maps standard input if it is a file; otherwise it reads it into memory.
 func openInput(o *format.Options) (*format.Model, error) {
-	if st, err := Stdin.Stat(); err == nil && st.Mode().IsRegular() {
+	st, err := Stdin.Stat()
+	if err == nil && st.Mode().IsRegular() {
 		m, err := format.OpenFile(Stdin, 0, -1, o)
+		var located *tensor.Error
+		if errors.As(err, &located) {
+			located.Path = "standard input"
+		}
 		return m, Hint(err, o.Key)
 	}
 	content, err := cli.Await(o.Context, func() ([]byte, error) { return io.ReadAll(Stdin) })
@@ -205,6 +183,12 @@ func openInput(o *format.Options) (*format.Model, error) {
 		err = fmt.Errorf("standard input: %w", err)
 	}
 	return m, Hint(err, o.Key)
+}
+
+// isPipe reports whether a path names a pipe.
+func isPipe(path string) bool {
+	st, err := os.Stat(path)
+	return err == nil && st.Mode()&fs.ModeNamedPipe != 0
 }
 
 // Verified verifies a model and shows progress.

@@ -27,7 +27,7 @@ type opened struct {
 func (a *Access) Open(name string, o *format.Options) (*opened, error) {
 	m, err := OpenModel(name, o)
 	if err != nil {
-		return nil, a.adviseChoice(err)
+		return nil, AdviseChoice(a.command(), err)
 	}
 	alone := &opened{Model: m, Path: name, Is: DescribePart(m)}
 	if alone.Is == nil || a.Part {
@@ -41,16 +41,20 @@ func (a *Access) Open(name string, o *format.Options) (*opened, error) {
 	return &opened{Model: whole, Path: at, Part: name, Is: alone.Is}, nil
 }
 
-// adviseChoice adds to the error of a directory or repository the command that opens one of its
+// command returns the command to suggest that takes one FILE.
+func (a *Access) command() string {
+	if strings.HasSuffix(a.tool.Name, " verify") {
+		return "verify"
+	}
+	return "inspect"
+}
+
+// AdviseChoice adds to the error of a directory or repository the command that opens one of its
 // models.
-func (a *Access) adviseChoice(err error) error {
+func AdviseChoice(command string, err error) error {
 	name := Choice(err)
 	if name == "" {
 		return err
-	}
-	command := "inspect"
-	if strings.HasSuffix(a.tool.Name, " verify") {
-		command = "verify"
 	}
 	return cli.Advised(err, TryWords([]string{command, name}))
 }

@@ -82,3 +82,20 @@ func indexes(dir, usual string) []string {
 	}
 	return all[:min(len(all), mostIndexes)]
 }
+
+// OpenerOf returns the path of what opens the model that several files are parts of, or "".
+func OpenerOf(parts []string) string {
+	opens := ""
+	for i, part := range parts {
+		dir, base := filepath.Split(part)
+		usual := usualOpener(base)
+		if usual == "" || i > 0 && dir+usual != opens {
+			return ""
+		}
+		opens = dir + usual
+	}
+	if !Exists(opens) {
+		return ""
+	}
+	return opens
+}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/weightmap/weightmap/examples/cli"
 	"github.com/weightmap/weightmap/examples/weightmap/internal/modelfile"
+	"github.com/weightmap/weightmap/examples/weightmap/internal/write"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/signing"
 )
@@ -72,7 +73,7 @@ func (d *detached) sign(ctx context.Context, c *cli.Tool, root string, with *cli
 	}
 	b, err := signing.Sign(ctx, root, signing.Signer{Key: key}, o)
 	if errors.Is(err, format.ErrKey) {
-		err = cli.Advised(err, "try: weightmap keygen -type ecdsa key.pem pub.pem")
+		err = cli.Advised(err, write.MakeKey("ecdsa"))
 	}
 	if err != nil {
 		return err

@@ -60,7 +60,7 @@ func keygen(_ context.Context, c *cli.Tool, args []string, out, _ io.Writer) err
 	}
 	generate, known := generators[*kind]
 	if !known {
-		return c.Usagef("-type takes ed25519, ecdsa or rsa, not %q", *kind)
+		return c.Usagef("-type takes ed25519, ecdsa or rsa, not %q%s", *kind, cli.DidYouMean(*kind, "", []string{"ed25519", "ecdsa", "rsa"}))
 	}
 	key, err := generate()
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"crypto"
+	"crypto/ecdsa"
 	"crypto/ed25519"
 	"errors"
 	"fmt"
@@ -67,9 +68,29 @@ func sign(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) 
 		return err
 	}
 	if err := signFile(f.Arg(0), target, signer, reading, errs); err != nil {
-		return err
+		return adviseSign(f.Arg(0), with.File(), signer, err)
 	}
 	_, err = fmt.Fprintln(out, cli.Printable(target+": signed by "+cli.Fingerprint(signer.Public())))
+	return err
+}
+
+// errNoSignature is the error of a format without signatures.
+var errNoSignature = fmt.Errorf("%w", format.ErrUnsupported)
+
+// adviseSign adds to an error of signFile the command that makes another signature, or another key.
+// key is the file of the signer.
+func adviseSign(in, key string, signer crypto.Signer, err error) error {
+	_, isCurve := signer.(*ecdsa.PrivateKey)
+	switch {
+	case errors.Is(err, errNoSignature) && isCurve:
+		return cli.Advised(err, modelfile.TryWords([]string{"sign", "-with", key, "-signature", in + ".sig", in}))
+	case errors.Is(err, errNoSignature):
+		return cli.Advised(err, write.MakeKey("ecdsa"))
+	}
+	var kind *write.SignerError
+	if errors.As(err, &kind) {
+		return cli.Advised(err, write.MakeKey(kind.Needs))
+	}
 	return err
 }
 
@@ -87,7 +108,7 @@ func signFile(in, out string, signer crypto.Signer, reading *format.Options, err
 		return err
 	}
 	if err := write.CheckSigner(m.Format(), signer); err != nil {
-		return fmt.Errorf("%s: %w: %w", in, format.ErrKey, err)
+		return fmt.Errorf("%s: %w", in, err)
 	}
 	if _, ok := wia.From(m); ok {
 		meta, err := m.Metadata()
@@ -100,8 +121,7 @@ func signFile(in, out string, signer crypto.Signer, reading *format.Options, err
 		return write.Rewrite(m, out, meta, o, reading.Key)
 	}
 	if _, ok := mle.From(m); !ok {
-		err := fmt.Errorf("%s: %w: %s files have no signature; -signature writes it to another file", in, format.ErrUnsupported, m.Format())
-		return cli.Advised(err, modelfile.TryWords([]string{"sign", "-with", "KEY.pem", "-signature", in + ".sig", in}))
+		return fmt.Errorf("%s: %w: %s files have no signature; -signature writes it to another file", in, errNoSignature, m.Format())
 	}
 	m.Close() // some systems cannot replace an open file
 	return mle.Sign(in, signer.(ed25519.PrivateKey), &mle.SignOptions{Context: reading.Context, To: out})

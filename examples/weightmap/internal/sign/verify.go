@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/weightmap/weightmap/examples/cli"
 	"github.com/weightmap/weightmap/examples/weightmap/internal/modelfile"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/signing"
 )
 
 // Verify is the command verify.
@@ -56,6 +58,7 @@ func verify(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer
 	}
 	var err error
 	v.access = given
+	v.trustFile = trust.File()
 	if v.trusted, err = trust.Public(ctx); err != nil {
 		return err
 	}
@@ -68,7 +71,7 @@ func verify(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer
 		}
 		text, err := v.file(path, errs)
 		if err != nil {
-			return err
+			return modelfile.Corrected("verify", args, err)
 		}
 		_, err = io.WriteString(out, text)
 		return err
@@ -80,10 +83,12 @@ type verification struct {
 	verbose bool
 	json    bool
 	trusted crypto.PublicKey
-	reading *format.Options
-	access  *modelfile.Access
-	c       *cli.Tool
-	wholes  modelfile.Wholes
+
+	trustFile string // that has the key
+	reading   *format.Options
+	access    *modelfile.Access
+	c         *cli.Tool
+	wholes    modelfile.Wholes
 }
 
 // file returns the text to print for a valid file. On a terminal it shows progress.
@@ -98,7 +103,29 @@ func (v *verification) file(path string, errs io.Writer) (string, error) {
 	}
 	m.Complain(v.c, errs)
 	text, err := v.model(m.Model, errs)
+	if errors.Is(err, format.ErrSignature) && m.Signature() == nil {
+		err = cli.Advised(err, v.besides(path))
+	}
 	return cli.Printable(modelfile.ShownName(m.Path)) + ": " + text, modelfile.Hint(err, v.reading.Key)
+}
+
+// besides returns advice to check the signature in a file beside a model that has none, if there is
+// one.
+func (v *verification) besides(path string) string {
+	if modelfile.IsAddress(path) || path == modelfile.StandardInput {
+		return ""
+	}
+	for _, bundle := range (&signing.Policy{}).Paths(path) {
+		if !modelfile.Exists(bundle) {
+			continue
+		}
+		root := path
+		if bundle == filepath.Join(filepath.Dir(path), "model.sig") { // of all files there
+			root = filepath.Dir(path)
+		}
+		return modelfile.TryWords([]string{"verify", "-signature", bundle, "-trust", v.trustFile, root})
+	}
+	return ""
 }
 
 // model returns the text to print after the path.

@@ -49,6 +49,7 @@ type convertFlags struct {
 	whole                               bool         // one file: there is no -max-shard
 
 	path    string // path of the output
+	given   string // the value of -to as it was typed
 	stdout  io.Writer
 	secrets *secrets
 	refused error // the error already listed
@@ -86,9 +87,11 @@ func (o *convertFlags) define(c *cli.Tool, f *flag.FlagSet) {
 
 // checkNames validates names of types and methods, and replaces them by the usual ones.
 func (o *convertFlags) checkNames(c *cli.Tool) error {
-	if o.compress != "" && !slices.Contains(Compressions, o.compress) {
-		return c.Usagef("-compress takes %s, not %q", strings.Join(Compressions, ", "), o.compress)
+	method, err := compressionNamed(c, o.compress)
+	if err != nil {
+		return err
 	}
+	o.compress = method
 	if o.quantize != "" {
 		kind := kindNamed(o.quantize)
 		if kind == "" {
@@ -96,7 +99,8 @@ func (o *convertFlags) checkNames(c *cli.Tool) error {
 		}
 		o.quantize = kind
 	}
-	o.to = strings.ToLower(o.to)
+	o.given = o.to
+	o.to = formatNamed(o.to)
 	return nil
 }
 
@@ -208,15 +212,9 @@ func convertWith(ctx context.Context, c *cli.Tool, given *convertFlags, args []s
 	if err != nil {
 		return err
 	}
-	in, target, rest, err := c.InOut(f, given.out)
+	in, target, err := given.inOut(c, f, args)
 	if err != nil {
 		return err
-	}
-	if len(rest) > 0 {
-		if given.out != "" {
-			return c.Usagef("-o replaces OUT: name only IN besides")
-		}
-		return c.Usagef("%s takes IN and OUT, not %d files", strings.TrimPrefix(c.Name, "weightmap "), f.NArg())
 	}
 	line := modelfile.Split(f, args)
 	if target == modelfile.StandardOutput {
@@ -360,7 +358,8 @@ func (o *convertFlags) checkTarget(c *cli.Tool, target string) error {
 		return fmt.Errorf("%s: no such directory", dir)
 	}
 	if o.secrets != nil && o.sign.Given() {
-		if err := CheckSigner(o.target(target), o.secrets.signer); err != nil {
+		err := CheckSigner(o.target(target), o.secrets.signer)
+		if err != nil {
 			return cli.BadArgument(fmt.Errorf("-sign: %w", err))
 		}
 	}
@@ -498,10 +497,13 @@ func known(c *cli.Tool, to, path string) error {
 	if to == "" && modelfile.FormatOf(path) == "" && isDirectory(path) {
 		return cli.BadArgument(fmt.Errorf("%s is a directory: name a file in it", path))
 	}
-	if to != "" {
-		if !slices.Contains(format.Names(), to) {
-			return c.Usagef("-to takes %s, not %q%s", strings.Join(format.Writable(), ", "), to, cli.DidYouMean(to, "", format.Writable()))
-		}
+	switch {
+	case to == "":
+	case !slices.Contains(format.Names(), to):
+		return c.Usagef("-to takes %s, not %q%s", strings.Join(format.Writable(), ", "), to, cli.DidYouMean(to, "", format.Writable()))
+	case !slices.Contains(format.Writable(), to):
+		return cli.BadArgument(unwritableError(to))
+	default:
 		return nil
 	}
 	switch ending := modelfile.FormatOf(path); {

@@ -141,14 +141,33 @@ func storeWIA(m *format.Model, o *format.WriteOptions) {
 	}
 }
 
-// CheckSigner returns an error if a format does not support the type of key.
+// SignerError is the error of a key of another type than a format needs.
+type SignerError struct {
+	text  string
+	Needs string // the type, as keygen calls it
+}
+
+func (e *SignerError) Error() string { return e.text }
+
+// CheckSigner returns a SignerError if a format does not support the type of key.
 func CheckSigner(kind string, signer crypto.Signer) error {
 	_, ed := signer.(ed25519.PrivateKey)
 	switch {
 	case kind == "mle" && !ed:
-		return fmt.Errorf("MLE files need an Ed25519 key, not a %T", signer)
+		return &SignerError{fmt.Sprintf("MLE files need an Ed25519 key, not a %T", signer), "ed25519"}
 	case kind == "wia" && ed:
-		return fmt.Errorf("WIA files need an RSA key or an ECDSA key on P-256, not an Ed25519 key")
+		return &SignerError{"WIA files need an RSA key or an ECDSA key on P-256, not an Ed25519 key", "ecdsa"}
 	}
 	return nil
+}
+
+// MakeKey returns advice to make a key of a type. keygen replaces no file, so the names are new.
+func MakeKey(kind string) string {
+	private := "key.pem"
+	public := "pub.pem"
+	if modelfile.Exists(private) || modelfile.Exists(public) {
+		private = kind + "-key.pem"
+		public = kind + "-pub.pem"
+	}
+	return "try: weightmap keygen -type " + kind + " " + private + " " + public
 }

@@ -56,7 +56,13 @@ func set(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) (
 	for _, arg := range rest {
 		key, value, ok := strings.Cut(arg, "=")
 		if !ok {
-			return c.Usagef("%q is not KEY=VALUE", arg)
+			line := modelfile.Split(f, args)
+			err := c.Usagef("%q is not KEY=VALUE", arg)
+			line.Files = pairMeant(line.Files, slices.Index(line.Files, arg))
+			if line.Files != nil {
+				err = cli.Advised(err, modelfile.TryLine("set", line))
+			}
+			return err
 		}
 		e.put = append(e.put, [2]string{key, value})
 	}
@@ -123,10 +129,17 @@ func checkSet(c *cli.Tool, l modelfile.CommandLine, o string) error {
 	if len(l.Files) == 0 {
 		return nil // InOut says that IN is missing
 	}
+	var wrong []string
+	if isPair(l.Files[0]) && !modelfile.Exists(l.Files[0]) {
+		l.Files = filesFirst(l.Files)
+		if isPair(l.Files[0]) {
+			return nil // there is no model
+		}
+		wrong = append(wrong, "IN and OUT come before KEY=VALUE")
+	}
 	fixed := l
 	pairs := l.Files[1:]
 	fixed.Files = l.Files[:1:1]
-	var wrong []string
 	switch {
 	case isPair(o):
 		wrong = append(wrong, fmt.Sprintf("-o %s does not name a model", o))

@@ -68,7 +68,10 @@ func instead(l modelfile.CommandLine, err error) string {
 	if len(l.Files) > 0 {
 		in = cli.Printable(modelfile.ShownName(l.Files[0]))
 	}
+	var signer *SignerError
 	switch {
+	case errors.As(err, &signer):
+		return MakeKey(signer.Needs)
 	case errors.Is(err, errNoMatch):
 		return "try: " + modelfile.Quoted([]string{"weightmap", "inspect", l.Files[0]})
 	case errors.Is(err, format.ErrSchema):
@@ -150,9 +153,11 @@ func (o *convertFlags) candidates(l modelfile.CommandLine, m *format.Model, err 
 		}
 		add(o.elsewhere(l, "wia"))
 	case errors.Is(err, errEnding):
-		add(l.With("-to", m.Format()), l.With("-to", "safetensors"))
+		add(o.unknownEnding(l, m.Format())...)
 	case errors.Is(err, format.ErrOption) && located != nil && located.Field == "MaxShard" && o.usualShard > 0:
 		add(o.elsewhere(l, "safetensors"))
+	case errors.Is(err, format.ErrOption) && located != nil && (located.Field == "Key" || located.Field == "Signer"):
+		add(o.protectedElsewhere(l)...)
 	case errors.Is(err, format.ErrOption) && located != nil && located.Field == "Rename":
 		// Without the option the names would not be what was asked for.
 	case errors.Is(err, format.ErrOption) && located != nil:
