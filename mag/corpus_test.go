@@ -15,12 +15,12 @@ import (
 func TestCorpus(t *testing.T) {
 	s := corpus.Suite{Format: Format{}, Ext: ".mag"}
 	for _, c := range malformedV1 {
-		s.Cases = append(s.Cases, corpus.Case{Name: c.name, Bytes: v1With(c.mutate), Err: c.err, Field: c.field, Offset: c.offset})
+		s.Cases = append(s.Cases, corpus.Refused(c.name, v1With(c.mutate), c.err, c.field, c.offset))
 	}
 	for _, c := range malformedSnapshot {
-		s.Cases = append(s.Cases, corpus.Case{Name: "snapshot " + c.name, Bytes: snapWith(c.mutate), Err: c.err, Field: c.field, Offset: c.offset})
+		s.Cases = append(s.Cases, corpus.Refused("snapshot "+c.name, snapWith(c.mutate), c.err, c.field, c.offset))
 	}
-	s.Cases = append(s.Cases, corpus.Case{Name: "snapshot cut to 30 bytes", Bytes: snapWith(func(*snapFile) {})[:30], Err: format.ErrTruncated, Field: "tensor_count", Offset: 28})
+	s.Cases = append(s.Cases, corpus.Refused("snapshot cut to 30 bytes", snapWith(func(*snapFile) {})[:30], format.ErrTruncated, "tensor_count", 28))
 	whole := v1With(func(*v1File) {})
 	for _, c := range []struct {
 		size   int
@@ -30,7 +30,7 @@ func TestCorpus(t *testing.T) {
 		{0, "magic", 0}, {3, "magic", 0}, {6, "version", 4}, {10, "checksum", 8}, {20, "aux", 20},
 		{40, "num_meta_kv", 16}, {110, "num_tensors", 12}, {131, "tensor key", 131}, {132, "tensor offset", recX + 12}, {259, "tensor offset", recY + 12},
 	} {
-		s.Cases = append(s.Cases, corpus.Case{Name: fmt.Sprintf("cut to %d bytes", c.size), Bytes: whole[:c.size], Err: format.ErrTruncated, Field: c.field, Offset: c.offset})
+		s.Cases = append(s.Cases, corpus.Refused(fmt.Sprintf("cut to %d bytes", c.size), whole[:c.size], format.ErrTruncated, c.field, c.offset))
 	}
 	s.Cases = append(s.Cases, damagedData()...)
 	s.Cases = append(s.Cases, goodV1()...)

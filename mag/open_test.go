@@ -1,31 +1,9 @@
 package mag
 
-import (
-	"io"
-
-	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/format/schema"
-)
+import "github.com/weightmap/weightmap/internal/corpus"
 
 // The functions of package format, for files of this format.
-
-func openBytes(b []byte, o *format.Options) (*File, error) {
-	return opened(format.OpenBytes(b, o.With(Format{})))
-}
-
-// newWriter starts a file. Without a Format in the options it is that of the zero Format.
-func newWriter(w io.Writer, p *schema.Schema, o *format.WriteOptions) (*format.Writer, error) {
-	if o == nil || o.Format == nil {
-		o = o.With(Format{})
-	}
-	return format.NewWriter(w, p, o)
-}
-
-// opened returns a model that was opened as a File.
-func opened(m *format.Model, err error) (*File, error) {
-	if err != nil {
-		return nil, err
-	}
-	f, _ := From(m)
-	return f, nil
-}
+var (
+	openBytes = corpus.OpenBytes(Format{}, From)
+	newWriter = corpus.NewWriter(Format{})
+)

@@ -22,7 +22,7 @@ func TestCorpus(t *testing.T) {
 		{"", headerCases()}, {"metadata: ", metadataCases()}, {"graph: ", graphCases()}, {"compression: ", compressionCases()}, {"chunks: ", chunkCases()},
 	} {
 		for _, c := range group.cases {
-			s.Cases = append(s.Cases, corpus.Case{Name: group.prefix + c.name, Bytes: c.mutate(c.file.build()), Err: c.err, Field: c.field, Offset: c.offset})
+			s.Cases = append(s.Cases, corpus.Refused(group.prefix+c.name, c.mutate(c.file.build()), c.err, c.field, c.offset))
 		}
 	}
 	s.Cases = append(s.Cases, pickles()...)

@@ -12,11 +12,11 @@ import (
 func TestCorpus(t *testing.T) {
 	s := corpus.Suite{Format: Format{}, Ext: ".mobi"}
 	for _, c := range malformed {
-		s.Cases = append(s.Cases, corpus.Case{Name: c.name, Bytes: c.file, Err: c.err, Field: c.field, Offset: c.offset})
+		s.Cases = append(s.Cases, corpus.Refused(c.name, c.file, c.err, c.field, c.offset))
 	}
 	s.Cases = append(s.Cases,
-		corpus.Case{Name: "container of the reference writer, empty", Bytes: referenceContainer(""), Err: format.ErrUnsupported, Field: "header"},
-		corpus.Case{Name: "container of the reference writer", Bytes: referenceContainer("m", recordOf(0, 0, []uint64{2}, f32s(1, 2))), Err: format.ErrUnsupported, Field: "header"},
+		corpus.Refused("container of the reference writer, empty", referenceContainer(""), format.ErrUnsupported, "header", 0),
+		corpus.Refused("container of the reference writer", referenceContainer("m", recordOf(0, 0, []uint64{2}, f32s(1, 2))), format.ErrUnsupported, "header", 0),
 	)
 	s.Cases = append(s.Cases, unverified()...)
 	s.Cases = append(s.Cases, tolerated()...)
@@ -64,7 +64,7 @@ func unverified() []corpus.Case {
 		{"gzip header alone", packed(1, []byte{0x1F, 0x8B})},
 		{"unflagged gzip of another size", more(recordOf(1, 2, []uint64{9}, corpus.Gzip(zeros)))},
 	} {
-		cases = append(cases, corpus.Case{Name: c.name, Bytes: c.file, Err: format.ErrCorrupt, Field: "constant 1", Offset: atMore})
+		cases = append(cases, corpus.Refused(c.name, c.file, format.ErrCorrupt, "constant 1", atMore))
 	}
 	for i := range cases {
 		cases[i].Late = true

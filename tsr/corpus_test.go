@@ -15,7 +15,7 @@ func TestCorpus(t *testing.T) {
 	for _, c := range malformed {
 		f := file(1, 3, [4]int32{1, 2, 3, 4}, floats(24))
 		c.mutate(&f)
-		s.Cases = append(s.Cases, corpus.Case{Name: c.name, Bytes: f.bytes(), Err: c.err, Field: c.field, Offset: c.offset})
+		s.Cases = append(s.Cases, corpus.Refused(c.name, f.bytes(), c.err, c.field, c.offset))
 	}
 	whole := file(2, 1, [4]int32{1, 1, 1, 9}, int8s(9)).bytes()
 	for _, c := range []struct {
@@ -27,7 +27,7 @@ func TestCorpus(t *testing.T) {
 		{23, "ndim", 20}, {39, "dims[3]", 36}, {47, "total_elements", 40},
 		{63, "reserved_3", 56}, {64, "data", 64}, {72, "data", 72},
 	} {
-		s.Cases = append(s.Cases, corpus.Case{Name: fmt.Sprintf("cut to %d bytes", c.size), Bytes: whole[:c.size], Err: format.ErrTruncated, Field: c.field, Offset: c.offset})
+		s.Cases = append(s.Cases, corpus.Refused(fmt.Sprintf("cut to %d bytes", c.size), whole[:c.size], format.ErrTruncated, c.field, c.offset))
 	}
 	for _, c := range golden {
 		s.Cases = append(s.Cases, accepted(c.name, c.file, c.dtype, c.shape...))

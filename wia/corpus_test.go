@@ -23,7 +23,7 @@ func TestCorpus(t *testing.T) {
 	s := corpus.Suite{Format: Format{}, Ext: ".wia"}
 	for _, m := range malformedCases() {
 		for _, c := range m.files {
-			s.Cases = append(s.Cases, corpus.Case{Name: c.name, Bytes: c.c.bytes(), Err: m.err, Field: c.field, Offset: c.offset})
+			s.Cases = append(s.Cases, corpus.Refused(c.name, c.c.bytes(), m.err, c.field, c.offset))
 		}
 	}
 	s.Cases = append(s.Cases, locationCases()...)
@@ -177,7 +177,7 @@ func encryptedCases() []corpus.Case {
 	swapped := all(small())
 	swapped.meta = sealed("graph", small().meta)
 	refuse := func(name string, c container, err error, field string, offset int64) corpus.Case {
-		return corpus.Case{Name: name, Bytes: c.bytes(), Err: err, Field: field, Offset: offset}
+		return corpus.Refused(name, c.bytes(), err, field, offset)
 	}
 	short, changed := all(small()), all(small())
 	short.meta = short.meta[:27]

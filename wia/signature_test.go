@@ -306,7 +306,7 @@ func TestTrustedExternal(t *testing.T) {
 			var f *File
 			var err error
 			if tt.isReader {
-				f, err = opened(format.OpenReaderAt(siblingReader{bytes.NewReader(b), tt.data}, int64(len(b)), o.With(Format{})))
+				f, err = openReaderAt(siblingReader{bytes.NewReader(b), tt.data}, int64(len(b)), o)
 			} else {
 				dir := t.TempDir()
 				expect.OK(t, os.WriteFile(filepath.Join(dir, "w.bin"), []byte(tt.data), 0o644))

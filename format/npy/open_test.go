@@ -4,7 +4,7 @@ import (
 	"io"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/format/schema"
+	"github.com/weightmap/weightmap/internal/corpus"
 )
 
 // The functions of package format, for files of this format.
@@ -14,13 +14,12 @@ func openBytes(b []byte, o *format.Options) (*format.Model, error) {
 }
 
 func openReaderAt(r io.ReaderAt, size int64, o *format.Options) (*format.Model, error) {
-	return openEither(o, func(o *format.Options) (*format.Model, error) { return format.OpenReaderAt(r, size, o) })
+	return openEither(o, func(o *format.Options) (*format.Model, error) {
+		return format.OpenReaderAt(r, size, o)
+	})
 }
 
-func newWriter(w io.Writer, p *schema.Schema, o *format.WriteOptions) (*format.Writer, error) {
-	return format.NewWriter(w, p, o.With(Format{}))
-}
-
-func newArchiveWriter(w io.Writer, p *schema.Schema, o *format.WriteOptions) (*format.Writer, error) {
-	return format.NewWriter(w, p, o.With(Archive{}))
-}
+var (
+	newWriter        = corpus.NewWriter(Format{})
+	newArchiveWriter = corpus.NewWriter(Archive{})
+)
