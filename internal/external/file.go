@@ -16,17 +16,20 @@ import (
 
 // New returns the file of external data for a model of a format at a path. Its name begins with
 // location or, if that is "", with the name of the model. files lists the files of a model.
-func New(format, location, model string, files func(path string) ([]string, error)) (*driver.External, error) {
+func New(format, location, model string,
+	files func(path string) ([]string, error)) (*driver.External, error) {
 	if model == "" {
 		return nil, fmt.Errorf("%w: a stream has no directory, use Create", tensor.ErrUnsupported)
 	}
 	base := filepath.Base(model)
 	location = cmp.Or(location, base)
-	if err := CheckLocation([]byte(location)); err != nil {
+	err := CheckLocation([]byte(location))
+	if err != nil {
 		return nil, err
 	}
 	if !utf8.ValidString(location) || strings.HasSuffix(location, "/") {
-		return nil, fmt.Errorf("%w: location %q is not UTF-8, or names a directory", tensor.ErrCorrupt, location)
+		return nil, fmt.Errorf("%w: location %q is not UTF-8, or names a directory", tensor.ErrCorrupt,
+			location)
 	}
 	below, stem := path.Split(path.Clean(location))
 	// The name of the format separates the files from those of another format, whose models are not
@@ -35,7 +38,8 @@ func New(format, location, model string, files func(path string) ([]string, erro
 	stem = strings.TrimSuffix(disk.Shorten(stem), own) + own
 	x := &driver.External{Stem: below + stem, Files: files}
 	x.Location = x.Name(strings.Repeat("0", 16))
-	if _, isData := x.Generation(base); isData && below == "" {
+	_, isData := x.Generation(base)
+	if isData && below == "" {
 		return nil, fmt.Errorf("%w: location %q can be the model itself", tensor.ErrCorrupt, location)
 	}
 	return x, nil

@@ -28,25 +28,28 @@ func (f *Files) Find(src driver.Source, location []byte, sized bool) (driver.Spa
 	if ok && (!sized || x.size >= 0) {
 		return x.space, x.size, nil
 	}
-	dir, err := src.Dir() // without a directory, using the file fails
-	name := Clean(string(location))
-	opened := driver.Source(nil)
-	x.size = -1
+	dir, _ := src.Dir() // without a directory, using the file fails
+	x, err := locate(dir, Clean(string(location)), sized)
+	if err != nil {
+		return x.space, x.size, err
+	}
+	if f.list == nil {
+		f.list = map[string]file{}
+	}
+	f.list[string(location)] = x
+	return x.space, x.size, nil
+}
+
+// locate opens a file if sized is set and that succeeds. Otherwise it declares the file.
+func locate(dir driver.Dir, name string, sized bool) (file, error) {
 	if sized && !strings.HasSuffix(name, "/") {
-		if opened, x.space, err = dir.Open(name); err == nil {
-			x.size = opened.Size()
+		src, space, err := dir.Open(name)
+		if err == nil {
+			return file{space, src.Size()}, nil
 		}
 	}
-	if x.size < 0 {
-		x.space, err = dir.Declare(name)
-	}
-	if err == nil {
-		if f.list == nil {
-			f.list = map[string]file{}
-		}
-		f.list[string(location)] = x
-	}
-	return x.space, x.size, err
+	space, err := dir.Declare(name)
+	return file{space, -1}, err
 }
 
 // View returns the view of a tensor with data at a location that Find has found. A model being
@@ -77,12 +80,20 @@ func CheckLocation(l []byte) error {
 		reason = "contains a backslash"
 	case hasScheme(l):
 		reason = "names a drive or a URL"
-	case bytes.Contains(l, []byte("..")) && slices.Contains(strings.Split(string(l), "/"), ".."):
+	case leadsUp(l):
 		reason = "leads upwards"
 	default:
 		return nil
 	}
 	return fmt.Errorf("%w: location %.200q %s", tensor.ErrCorrupt, l, reason)
+}
+
+// leadsUp reports whether an element of a location is "..".
+func leadsUp(l []byte) bool {
+	if !bytes.Contains(l, []byte("..")) { // most have none, and need not be split
+		return false
+	}
+	return slices.Contains(strings.Split(string(l), "/"), "..")
 }
 
 // hasScheme recognizes "C:", "https://" and "file:". Other colons may be in names such as "conv:0".
@@ -91,8 +102,12 @@ func hasScheme(l []byte) bool {
 	if !ok || len(scheme) == 0 || bytes.ContainsAny(scheme, "/ ") {
 		return false
 	}
-	letter := scheme[0]|0x20 >= 'a' && scheme[0]|0x20 <= 'z'
-	return letter && (len(scheme) == 1 || len(rest) > 0 && rest[0] == '/' || bytes.EqualFold(scheme, []byte("file")))
+	isLetter := scheme[0]|0x20 >= 'a' && scheme[0]|0x20 <= 'z'
+	if !isLetter {
+		return false
+	}
+	return len(scheme) == 1 || len(rest) > 0 && rest[0] == '/' ||
+		bytes.EqualFold(scheme, []byte("file"))
 }
 
 // Clean returns the shortest form of a location. A location that ends with a slash keeps it.
