@@ -32,7 +32,7 @@ func TestEveryCommand(t *testing.T) {
 					t.Errorf("help on standard error: %q", errs)
 				}
 				for line := range strings.Lines(out) {
-					if len(line) > 161 {
+					if len(line) > 140 {
 						t.Errorf("a line of %d characters: %s", len(line), line)
 					}
 				}

@@ -188,7 +188,7 @@ func allCommands() (names []string) {
 func program() *cli.Tool {
 	var names []string
 	t := &cli.Tool{
-		About:   "Inspect, verify, compare and convert model files: " + strings.Join(format.Names(), ", ") + ".",
+		About:   "Inspect, verify, compare and convert model files.",
 		Example: "weightmap inspect model.mag",
 	}
 	for _, c := range commands {
@@ -197,9 +197,11 @@ func program() *cli.Tool {
 	}
 	t.Name = "weightmap"
 	t.Args = strings.Join(names, "|") + " [arguments]"
-	t.Details += "\n\"weightmap help COMMAND\" explains a command. \"weightmap FILE\" inspects a file.\n" +
+	t.Details += "\nFormats: " + strings.Join(format.Names(), ", ") + "\n" +
+		"\n\"weightmap help COMMAND\" explains a command. \"weightmap FILE\" inspects a file.\n" +
 		"Options may stand before, between and after files, and -- ends them.\n" +
-		"Exit status: 0 success, 1 a file is invalid, differs or cannot be converted, 2 wrong usage, 130 interrupted.\n"
+		"Exit status: 0 success, 1 a file is invalid, differs or cannot be converted, 2 wrong usage,\n" +
+		"130 interrupted.\n"
 	return t
 }
 

@@ -22,7 +22,7 @@ import (
 
 // Cat is the command cat.
 var Cat = &modelfile.Command{Tool: cli.Tool{
-	Name: "weightmap cat", Args: "[-slice R] [-as npy|raw|csv|text] [-o OUT] [-trust PUB.pem] [-key HEX] FILE [TENSOR]",
+	Name: "weightmap cat", Args: "[-slice R] [-as npy|raw|csv|text] [-o OUT] [more options] FILE [TENSOR]",
 	About: "Write a tensor, a slice of it, or the names of all tensors to standard output.",
 	Details: "A slice has a range for each axis: 0:2 takes two elements, : takes all, and 3 takes one and drops the\n" +
 		"axis; -1 is the last element. Missing ranges take all.\n" +

@@ -21,7 +21,7 @@ import (
 
 // Inspect is the command inspect.
 var Inspect = &modelfile.Command{Tool: cli.Tool{
-	Name: "weightmap inspect", Args: "[-json [-sha256] [-no-arrays] | -html] [-stats] [-digest] [-filter GLOB] [-o OUT] [-trust PUB.pem] [-key HEX] FILE...",
+	Name: "weightmap inspect", Args: "[-json | -html] [-stats] [-digest] [-filter GLOB] [-o OUT] [more options] FILE...",
 	About: "Show metadata, tensors, quantization, graph and signature of files.",
 	Details: "FILE may be a directory with a model in it, a repository or snapshot of the Hugging Face cache, an\n" +
 		"http(s) address, hf://ORG/NAME[@REV][/FILE], or - for standard input. Set HF_TOKEN to read private\n" +
