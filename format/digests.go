@@ -40,8 +40,8 @@ func checkDigest(d *Digest) error {
 	return nil
 }
 
-// rangesOf returns the ranges of a file of size bytes that have digests, in order. It fails unless
-// they cover all of it.
+// rangesOf returns the ranges of a file of size bytes that have digests, in order. There is at least
+// one. It fails unless they cover all of the file.
 func rangesOf(digests []Digest, size int64) ([]signedRange, error) {
 	var ranges []signedRange
 	for _, d := range digests {
@@ -71,7 +71,7 @@ func rangesOf(digests []Digest, size int64) ([]signedRange, error) {
 		}
 		joined = append(joined, r)
 	}
-	if covered < size || len(ranges) == 0 {
+	if covered < size {
 		return nil, fmt.Errorf("%w: it has %d bytes, and those from %d on are not signed", tensor.ErrSignature, size, covered)
 	}
 	return joined, nil

@@ -239,6 +239,36 @@ func TestLyingLayouts(t *testing.T) {
 	}
 }
 
+// TestLyingDirectories: a layout of a directory has a file for each tensor.
+func TestLyingDirectories(t *testing.T) {
+	files := []string{"a", "b", "empty", "c"}
+	parts := make([]driver.Part, 4)
+	none := &schema.Schema{}
+	for _, tt := range []struct {
+		name   string
+		l      driver.Layout
+		schema *schema.Schema
+		want   error
+	}{
+		{"as it should be", driver.Layout{Files: files, Parts: parts}, threeTensors(), nil},
+		{"no tensors", driver.Layout{Files: []string{}}, none, tensor.ErrSchema},
+		{"too few parts", driver.Layout{Files: files, Parts: parts[:3]}, threeTensors(), tensor.ErrSchema},
+		{"too many files", driver.Layout{Files: files, Parts: parts}, none, tensor.ErrSchema},
+		{"too few files", driver.Layout{Files: files[:3], Parts: parts[:3]}, threeTensors(), tensor.ErrSchema},
+	} {
+		d := &laidOut{layout: func(*schema.Schema) (*driver.Layout, error) { return &tt.l, nil }}
+		dir := t.TempDir()
+		w, err := Create(filepath.Join(dir, "m"), tt.schema, toyOptions(d))
+		if tt.want == nil {
+			expect.OK(t, err)
+			expect.OK(t, w.Abort())
+			continue
+		}
+		wantToyError(t, tt.name, err, tt.want, "")
+		wantFiles(t, dir, map[string]string{})
+	}
+}
+
 // untouchedToy fails the test unless path holds "old" and is alone in its directory.
 func untouchedToy(t *testing.T, path string) {
 	t.Helper()

@@ -119,7 +119,7 @@ func (o *owner) Load(info *tensor.Info) ([]byte, error) {
 // File implements memory.Owner.
 func (o *owner) File(info *tensor.Info) (pass.File, int64) {
 	r := o.f.region.Load()
-	if r == nil || info.Offset < 0 || info.Compression != "" {
+	if r == nil {
 		return nil, 0
 	}
 	if o.m.parsed.Load != nil {

@@ -401,6 +401,19 @@ func TestViewOutsideIndex(t *testing.T) {
 	expect.Refused(t, tensor.ErrClosed, "made after Close")(view(declared, 2, 4).Bytes())
 }
 
+// TestDeclaredShort: a declared file that is too short names the tensor that lacks bytes, also among
+// neighbors that are verified together.
+func TestDeclaredShort(t *testing.T) {
+	dir := modelDir(t)
+	d := &toy{tensors: []driver.Tensor{in(1, u8("a", 50, 8)), in(1, u8("b", 58, 8)), in(1, u8("c", 66, 8))}}
+	d.dir = func(x driver.Dir) error { _, err := x.Declare("w.bin"); return err }
+	m := openToy(t, filepath.Join(dir, "m.toy"), d)
+	_, err := m.verify(t.Context(), &VerifyOptions{})
+	wantToyError(t, "verify", err, tensor.ErrTruncated, `tensor "b"`)
+	_, err = m.verify(t.Context(), &VerifyOptions{Tensors: []string{"a", "c"}})
+	wantToyError(t, "verify of some", err, tensor.ErrTruncated, `tensor "c"`)
+}
+
 // TestDeclaredDirectory: what is named as a directory holds no tensor.
 func TestDeclaredDirectory(t *testing.T) {
 	dir := modelDir(t)

@@ -75,6 +75,14 @@ func untouched(t *testing.T, path string) {
 	}
 }
 
+// TestMissingPath: a writer without a path and without a stream is refused before anything is made.
+func TestMissingPath(t *testing.T) {
+	t.Chdir(t.TempDir())
+	expect.Refused(t, os.ErrInvalid, "writer")(Create("", fakeSchema(), toyOptions(plainFake)))
+	expect.Refused(t, os.ErrInvalid, "writer")(NewWriter(nil, fakeSchema(), toyOptions(plainFake)))
+	wantFiles(t, ".", map[string]string{})
+}
+
 // TestWriterRefusals: a wrong name is the caller's slip and changes nothing.
 func TestWriterRefusals(t *testing.T) {
 	var out bytes.Buffer

@@ -10,7 +10,8 @@ import (
 type Streamer[I any] interface {
 	// Streams reports whether Stream can write the tensor.
 	Streams(info *I) bool
-	// Stream writes the bytes of the tensor to w. It fails if w does, or if ctx is canceled.
+	// Stream writes the bytes of a tensor that Streams reports to w. It fails if w does, or if ctx
+	// is canceled.
 	Stream(ctx context.Context, info *I, w io.Writer) error
 	// Section reports whether the tensor is a part of data that is compressed as a whole, and where
 	// in it the tensor begins. StreamSection writes that data; Stream would need all of it for each
