@@ -118,7 +118,7 @@ func TestConformance(t *testing.T) {
 	zeros := func(t tensor.Info) []byte { return make([]byte, t.Size) }
 	formattest.Run(t, formattest.Config{
 		Format:  Format{},
-		Neutral: withFields, Reorders: true, ReadsAll: true, ZeroCopy: true, Scale: scaleSchema, MaxAllocs: 21,
+		Neutral: withFields, Reorders: true, ReadsAll: true, ZeroCopy: true, Scale: scaleSchema, MaxAllocs: 28,
 		Samples: []formattest.Sample{
 			{Name: "small", Schema: small, Structural: formattest.Whole},
 			{Name: "empty", Schema: &schema.Schema{}, Structural: formattest.Whole},

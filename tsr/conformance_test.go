@@ -33,7 +33,7 @@ func TestConformance(t *testing.T) {
 		},
 		NamesFromPath: true,
 		ZeroCopy:      true,
-		MaxAllocs:     16,
+		MaxAllocs:     18,
 		Align:         headerSize,
 		Scale: func(_ int, elems int64) *schema.Schema {
 			return sampleSchema(tensor.Float32, tensor.Shape{elems})

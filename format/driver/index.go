@@ -18,29 +18,20 @@ import (
 // An Index makes few allocations for any number of tensors: names are in one buffer,
 // dims in one slice, and records in one slice without pointers, which the garbage
 // collector does not scan. Names are looked up in a hash table with open addressing.
-// If the number of tensors is not known in advance, they are collected in pooled
-// scratch memory, and Seal copies them. The hash seed is random, so that a file cannot
-// provoke collisions.
+// The hash seed is random, so that a file cannot provoke collisions.
 type Index struct {
 	// Version is the file's version of the format, such as "1". The parser sets it.
 	Version string
 
-	lists
-	shape   [8]int64 // memory of Dims for usual ranks
-	scratch *lists   // pooled memory of the lists while their length is unknown
-	account *Memory
-	counted int   // bytes reserved in account
-	err     error // from account; Add then fails
-}
-
-// lists are the contents of an Index.
-type lists struct {
 	records []record
 	extras  []extra // by index; may be shorter than records
 	names   []byte
 	dims    []int64
 	slots   []uint64 // hash table: hash << 32 | index + 1, or 0 if free
-	spare   []uint64 // the table before it grew
+	shape   [8]int64 // memory of Dims for usual ranks
+	account *Memory
+	counted int   // bytes reserved in account
+	err     error // from account; Add then fails
 }
 
 // record describes a tensor. Its name and dims begin where those of the record before end.
@@ -104,7 +95,6 @@ func (x *Index) Grow(n, nameBytes, dims int) {
 	if !x.reserve(n*tensorBytes + nameBytes + 8*dims) {
 		return
 	}
-	x.Seal()
 	x.records = slices.Grow(x.records, n)
 	x.dims = slices.Grow(x.dims, dims)
 	x.names = slices.Grow(x.names, nameBytes)
@@ -115,11 +105,31 @@ func (x *Index) Grow(n, nameBytes, dims int) {
 	}
 }
 
+// Seal gives back the memory that Add reserved for tensors that did not come. The engine calls it
+// after Parse.
+func (x *Index) Seal() {
+	x.records = exact(x.records)
+	x.extras = exact(x.extras)
+	x.names = exact(x.names)
+	x.dims = exact(x.dims)
+}
+
+// exact returns a list with little room for more: itself, or a copy.
+func exact[T any](list []T) []T {
+	if cap(list)-len(list) <= len(list)/8 {
+		return list
+	}
+	return slices.Clone(list)
+}
+
 // Dims returns a Shape of the given rank for the parser to fill in and pass to Add. It is
 // valid until the next call of Dims.
 func (x *Index) Dims(rank int) tensor.Shape {
 	return slices.Grow(x.shape[:0], rank)[:rank]
 }
+
+// fewTensors is the least room that Add makes when Grow made none.
+const fewTensors = 16
 
 // MaxTensors is the maximum number of tensors in a model.
 const MaxTensors = 1 << 22
@@ -139,8 +149,9 @@ func (x *Index) Add(t *Tensor) error {
 		return x.err
 	}
 	if i == cap(x.records) {
-		x.borrow()
-		x.records = slices.Grow(x.records, 1)
+		x.records = slices.Grow(x.records, fewTensors)
+		x.names = slices.Grow(x.names, 32*fewTensors)
+		x.dims = slices.Grow(x.dims, 2*fewTensors)
 	}
 	// A search ends at a free slot, so there must always be one.
 	if 3*(i+1) > 2*len(x.slots) {
@@ -245,11 +256,7 @@ func (x *Index) Len() int { return len(x.records) }
 //
 //go:noinline
 func (x *Index) Name(i int) string { // inlined, it would add 2 kB to each program
-	name := x.nameBytes(i)
-	if x.scratch != nil {
-		return string(name)
-	}
-	return memory.String(name)
+	return memory.String(x.nameBytes(i))
 }
 
 // nameBytes returns the name of tensor i in the memory of the index.
@@ -340,9 +347,7 @@ func (x *Index) find(hash uint64, name string) (slot int, found bool) {
 // rehash moves the table's entries to one of the given size.
 func (x *Index) rehash(size int) {
 	old := x.slots
-	x.slots = slices.Grow(x.spare[:0], size)[:size]
-	x.spare = old
-	clear(x.slots)
+	x.slots = make([]uint64, size)
 	for _, s := range old {
 		if s != 0 {
 			slot, _ := x.find(s>>32, "") // a free one: no name is empty
