@@ -139,7 +139,7 @@ func (t *trusted) admit(ctx context.Context, name string, r *source.Region) erro
 	if t == nil {
 		return nil
 	}
-	err, isCompared := t.takeAhead(name, r)
+	isCompared, err := t.takeAhead(name, r)
 	if !isCompared {
 		err = t.compare(t.hashing(ctx), name, r)
 	}
@@ -201,18 +201,18 @@ func (t *trusted) compareAhead(door door, names []string) {
 
 // takeAhead reports whether a file was compared by compareAhead, with what result. Then r compares
 // what it reads with what was read.
-func (t *trusted) takeAhead(name string, r *source.Region) (err error, isCompared bool) {
+func (t *trusted) takeAhead(name string, r *source.Region) (isCompared bool, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	a, ok := t.ahead[name]
 	if !ok {
-		return nil, false
+		return false, nil
 	}
 	delete(t.ahead, name)
 	if a.err == nil && !r.SealAs(a.region) {
-		return errDiffers, true
+		return true, errDiffers
 	}
-	return a.err, true
+	return true, a.err
 }
 
 func (t *trusted) compare(in *hashing, name string, r *source.Region) error {
