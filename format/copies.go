@@ -50,7 +50,7 @@ func (m *Model) find(f *file, i int, name string, off, size int64) (*source.Regi
 	if err != nil {
 		return nil, m.misplaced(i, name, err)
 	}
-	if off < 0 || off > r.Size() || size > r.Size()-off {
+	if off < 0 || size > r.Size()-off {
 		err = f.external(fmt.Errorf("%w: %d bytes at %d of a file of %d", tensor.ErrTruncated, size, off, r.Size()))
 		return nil, m.misplaced(i, name, err)
 	}

@@ -15,6 +15,6 @@ func TestHeadIsAllThereIs(t *testing.T) {
 	} {
 		d := &toy{before: func(src driver.Source) error { _, err := driver.Prefix(src, 8+far); return err }}
 		_, err := OpenHead(ramp(8), 1<<40, &Options{Format: asFormat{d}})
-		expect.Refused(t, ErrTruncated, want)(nil, err)
+		expect.Says(t, ErrTruncated, want)(nil, err)
 	}
 }

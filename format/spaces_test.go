@@ -384,17 +384,19 @@ func TestViewOutsideIndex(t *testing.T) {
 		t.Errorf("misaligned: %v, %v", b, err)
 	}
 	for _, c := range []struct {
-		name string
+		says string
 		v    tensor.View
 		want error
 	}{
-		{"beyond the end", view(declared, 2, 1<<40), tensor.ErrTruncated},
-		{"before the start", view(declared, -1, 4), tensor.ErrTruncated},
-		{"missing", view(missing, 0, 4), os.ErrNotExist},
-		{"the file itself", view(0, 0, 4), tensor.ErrCorrupt},
-		{"no such file", view(9, 0, 4), tensor.ErrCorrupt},
+		{"1099511627776 bytes at 2 of a file of 64", view(declared, 2, 1<<40), tensor.ErrTruncated},
+		{"4 bytes at 61 of a file of 64", view(declared, 61, 4), tensor.ErrTruncated},
+		{"4 bytes at 65 of a file of 64", view(declared, 65, 4), tensor.ErrTruncated},
+		{"4 bytes at -1 of a file of 64", view(declared, -1, 4), tensor.ErrTruncated},
+		{"none.bin", view(missing, 0, 4), os.ErrNotExist},
+		{"m.toy", view(0, 0, 4), tensor.ErrCorrupt},
+		{"a file that the model does not have", view(9, 0, 4), tensor.ErrCorrupt},
 	} {
-		expect.Refused(t, c.want, c.name)(c.v.Bytes())
+		expect.Says(t, c.want, c.says)(c.v.Bytes())
 	}
 	m.Close()
 	expect.Refused(t, tensor.ErrClosed, "after Close")(v.Bytes())

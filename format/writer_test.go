@@ -78,8 +78,8 @@ func untouched(t *testing.T, path string) {
 // TestMissingPath: a writer without a path and without a stream is refused before anything is made.
 func TestMissingPath(t *testing.T) {
 	t.Chdir(t.TempDir())
-	expect.Refused(t, os.ErrInvalid, "writer")(Create("", fakeSchema(), toyOptions(plainFake)))
-	expect.Refused(t, os.ErrInvalid, "writer")(NewWriter(nil, fakeSchema(), toyOptions(plainFake)))
+	expect.Says(t, os.ErrInvalid, "fake: writer: invalid argument")(Create("", fakeSchema(), toyOptions(plainFake)))
+	expect.Says(t, os.ErrInvalid, "fake: writer: invalid argument")(NewWriter(nil, fakeSchema(), toyOptions(plainFake)))
 	wantFiles(t, ".", map[string]string{})
 }
 

@@ -18,10 +18,10 @@ import (
 
 // TestMissingArguments: what is nil is named.
 func TestMissingArguments(t *testing.T) {
-	expect.Refused(t, os.ErrInvalid, "file system")(format.OpenFS(nil, "m.mag", nil))
-	expect.Refused(t, format.ErrOption, "rank 0 of a group of 0")(format.ShardRequests(nil, 0, 0, nil))
-	expect.Refused(t, format.ErrOption, "rank -1 of a group of 2")(format.ShardRequests(nil, -1, 2, nil))
-	expect.Refused(t, format.ErrOption, "rank 2 of a group of 2")(format.ShardRequests(nil, 2, 2, nil))
+	expect.Says(t, os.ErrInvalid, "file system")(format.OpenFS(nil, "m.mag", nil))
+	expect.Says(t, format.ErrOption, "rank 0 of a group of 0")(format.ShardRequests(nil, 0, 0, nil))
+	expect.Says(t, format.ErrOption, "rank -1 of a group of 2")(format.ShardRequests(nil, -1, 2, nil))
+	expect.Says(t, format.ErrOption, "rank 2 of a group of 2")(format.ShardRequests(nil, 2, 2, nil))
 }
 
 // TestRangeBehindTheFile: a range of external data that begins behind the end of its file is truncated, however long it is.
@@ -31,7 +31,7 @@ func TestRangeBehindTheFile(t *testing.T) {
 	e := format.OpenExternalData(dir)
 	defer e.Close()
 	for _, length := range []int64{-1, 0, 1} {
-		expect.Refused(t, format.ErrTruncated, "at 11 of a file of 10")(e.Range("data.bin", 11, length))
+		expect.Says(t, format.ErrTruncated, "at 11 of a file of 10")(e.Range("data.bin", 11, length))
 	}
 }
 
@@ -76,7 +76,7 @@ func TestUnverifiedLimits(t *testing.T) {
 	for name, c := range checks {
 		m, err := format.Open(path, &format.Options{Trusted: c.check})
 		if c.err != nil {
-			expect.Refused(t, c.err, c.text)(m, err)
+			expect.Says(t, c.err, c.text)(m, err)
 			continue
 		}
 		if err != nil {
@@ -106,7 +106,7 @@ func TestOtherQuantization(t *testing.T) {
 		if want == nil {
 			expect.OK(t, err)
 		} else {
-			expect.Refused(t, want, "others than the model")(nil, err)
+			expect.Says(t, want, "others than the model")(nil, err)
 		}
 		w.Abort()
 	}

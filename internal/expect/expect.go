@@ -4,6 +4,7 @@ package expect
 import (
 	"errors"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -49,6 +50,18 @@ func Refused(t testing.TB, want error, what ...any) func(result any, err error) 
 		t.Helper()
 		if !errors.Is(err, want) {
 			t.Errorf("%v, want %v %v", err, want, what)
+		}
+	}
+}
+
+// Says demands that a call fails with an error that wraps want and has a text in its message. It is
+// called with the results: Says(t, want, text)(f()).
+func Says(t testing.TB, want error, text string) func(result any, err error) {
+	t.Helper()
+	return func(_ any, err error) {
+		t.Helper()
+		if !errors.Is(err, want) || !strings.Contains(err.Error(), text) {
+			t.Errorf("%v, want %v with %q", err, want, text)
 		}
 	}
 }
