@@ -249,6 +249,21 @@ var uses = []use{
 		list, err := tensor.Decode[float32](nil, joined)
 		return float32s(list), err
 	})},
+	{name: "Linear", always: true, api: []string{"tensor/quant Linear"}, run: ofViews(func(v tensor.View) ([]byte, error) {
+		if v.DType() != tensor.Int8 {
+			return nil, nil
+		}
+		scale, err := tensor.Of("scale", tensor.Shape{}, []float32{2})
+		if err != nil {
+			return nil, err
+		}
+		linear, err := quant.Linear(v, scale, tensor.View{}, 0)
+		if err != nil {
+			return nil, err
+		}
+		list, err := tensor.Decode[float32](nil, linear)
+		return float32s(list), err
+	})},
 	{name: "Decode", api: []string{"tensor Decode"}, run: ofViews(func(v tensor.View) ([]byte, error) {
 		list, err := tensor.Decode[float32](nil, v)
 		return float32s(list), err
