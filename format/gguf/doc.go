@@ -16,9 +16,22 @@
 //	            padding to a multiple of the alignment
 //	            the data of the tensors, each at a multiple of the alignment
 //
-//	metadata entry:  key string | type uint32 | value
-//	array value:     type of elements uint32 | their number uint64 | elements
-//	tensor info:     name string | n_dims uint32 | n_dims x uint64 | type uint32 | offset uint64
+//	A metadata entry
+//	 0      8   key                its length
+//	 8      N   key                its bytes
+//	 8+N    4   type               uint32, that of the value, which follows
+//
+//	The value of an array
+//	 0      4   type               uint32, that of the elements
+//	 4      8   length             uint64, their number; the elements follow
+//
+//	A tensor info
+//	 0      8   name               its length
+//	 8      N   name               its bytes
+//	 8+N    4   n_dims             uint32
+//	12+N    8*n_dims  dims         uint64 each
+//	 -      4   type               uint32
+//	 -      8   offset             uint64
 //
 // Values have one of 13 types: 0 uint8, 1 int8, 2 uint16, 3 int16, 4 uint32,
 // 5 int32, 6 float32, 7 bool (a byte, 0 or 1), 8 string, 9 array, 10 uint64,
@@ -63,8 +76,10 @@
 //	22 IQ2_S 256 82    d | 32 indices | 256 signs | 32 x 2 upper bits | scales  ± g (s+.5) d/4
 //	18 IQ3_XXS 256 98  d | 64 indices | per 32: 4 x 7 signs, 4-bit scale  ± g (s+.5) d/2
 //	21 IQ3_S 256 110   d | 64 indices | 64 upper bits | 256 signs | 8 x 4-bit scale  ± g (2s+1) d
-//	19 IQ1_S 256 50    d | 32 indices | per 32: 4 x 3 upper bits, 3-bit scale, sign  (g ± 1/8) (2s+1) d
-//	29 IQ1_M 256 56    32 indices | 32 x (3 upper bits, sign) | 16 x 3-bit scale with d in the rest  (g ± 1/8) (2s+1) d
+//	19 IQ1_S 256 50    d | 32 indices | per 32: 4 x 3 upper bits, 3-bit scale, sign
+//	                   (g ± 1/8) (2s+1) d
+//	29 IQ1_M 256 56    32 indices | 32 x (3 upper bits, sign) | 16 x 3-bit scale with d in the rest
+//	                   (g ± 1/8) (2s+1) d
 //
 // The columns are: number, name, elements and bytes of a block, contents of a block, and value of
 // an element. d, m and dmin are float16; g is a number of a codebook (codebooks.bin). Where 7 signs

@@ -8,8 +8,7 @@
 //	 0      6   magic          "\x93NUMPY" (93 4e 55 4d 50 59)
 //	 6      2   version        1.0, 2.0 or 3.0: major, minor
 //	 8      2   header length  uint16 in version 1.0, uint32 (4 bytes) in the others
-//	10      -   header         text, from 12 on in versions 2.0 and 3.0
-//	 -      -   data           to the end
+//	10      -   the header, a text, from 12 on in versions 2.0 and 3.0; then the data, to the end
 //
 // The header is a literal of Python with three keys, padded with blanks:
 //

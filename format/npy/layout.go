@@ -17,7 +17,6 @@ const (
 
 	magic     = "\x93NUMPY"
 	prefixLen = 10 // magic, version, and a header length of 16 bits
-	wideLen   = 12 // the same with 32 bits
 	alignment = 64 // of the data that we write
 	maxRank   = 64 // of NumPy 2
 	maxHeader = 1 << 20

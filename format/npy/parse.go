@@ -1,7 +1,6 @@
 package npy
 
 import (
-	"encoding/binary"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -66,7 +65,7 @@ func (p *parser) read(size int64) error {
 	if err != nil {
 		return p.wrap("header", 0, err)
 	}
-	err = p.readPrefix(b, size)
+	err = p.checkPrefix(b, size)
 	if err != nil {
 		return err
 	}
@@ -87,8 +86,8 @@ func (p *parser) read(size int64) error {
 	return p.measure(size)
 }
 
-// readPrefix reads what precedes the text: magic, version and the length of the text.
-func (p *parser) readPrefix(b []byte, size int64) error {
+// checkPrefix reads and checks the prefix of the header in b.
+func (p *parser) checkPrefix(b []byte, size int64) error {
 	h := &p.head
 	n := min(len(b), len(magic))
 	if string(b[:n]) != magic[:n] {
@@ -99,30 +98,49 @@ func (p *parser) readPrefix(b []byte, size int64) error {
 		return p.errorf("header", size, format.ErrTruncated,
 			"the array has %d bytes, its header begins with %d", size, prefixLen)
 	}
-	h.major = b[6]
-	if h.major < 1 || h.major > 3 || b[7] != 0 {
-		return p.errorf("version", 6, format.ErrVersion, "%d.%d, known are 1.0, 2.0 and 3.0", h.major,
-			b[7])
+	r := wire.NewRecord("", b, 0)
+	x := readPrefix(&r)
+	if x.major < 1 || x.major > 3 || x.minor != 0 {
+		return p.errorf("version", r.At("version"), format.ErrVersion,
+			"%d.%d, known are 1.0, 2.0 and 3.0", x.major, x.minor)
 	}
-	p.from = prefixLen
-	length := int64(binary.LittleEndian.Uint16(b[8:]))
-	if h.major > 1 {
-		if size < wideLen {
-			return p.errorf("header length", 8, format.ErrTruncated, "the array ends after %d bytes", size)
-		}
-		p.from = wideLen
-		length = int64(binary.LittleEndian.Uint32(b[8:]))
+	lengthAt := r.At("header length")
+	if r.Err() != nil {
+		return p.errorf("header length", lengthAt, format.ErrTruncated,
+			"the array ends after %d bytes", size)
 	}
-	h.length = p.from + length
+	h.major = x.major
+	p.from = r.Offset()
+	h.length = p.from + x.length
 	switch {
 	case h.length > size:
-		return p.errorf("header length", 8, format.ErrTruncated,
+		return p.errorf("header length", lengthAt, format.ErrTruncated,
 			"the header ends at %d, the array has %d bytes", h.length, size)
 	case h.length > maxHeader:
-		return p.errorf("header length", 8, format.ErrLimit,
+		return p.errorf("header length", lengthAt, format.ErrLimit,
 			"the header has %d bytes, at most %d are allowed", h.length, int64(maxHeader))
 	}
 	return nil
+}
+
+// prefix is what precedes the text of the header.
+type prefix struct {
+	major, minor byte
+	length       int64 // of the text
+}
+
+// readPrefix reads the prefix of a header.
+func readPrefix(r *wire.Record) (x prefix) {
+	r.Skip("magic", uint64(len(magic)))
+	version := r.U16("version")
+	x.major = byte(version)
+	x.minor = byte(version >> 8)
+	if x.major > 1 {
+		x.length = int64(r.U32("header length"))
+	} else {
+		x.length = int64(r.U16("header length"))
+	}
+	return x
 }
 
 // measure computes the size of the data and compares it with the available bytes.
