@@ -152,7 +152,9 @@ func (r refusals) alwaysRefuses(body *ast.BlockStmt) bool {
 func (r refusals) isMade(e ast.Expr) bool {
 	switch e := e.(type) {
 	case *ast.CallExpr:
-		return r[nameOf(e.Fun)] || slices.ContainsFunc(e.Args, r.isMade) // or wraps one
+		name := nameOf(e.Fun)
+		isErrorf := strings.HasSuffix(name, "rrorf")
+		return isErrorf || r[name] || slices.ContainsFunc(e.Args, r.isMade) // or wraps one
 	case *ast.UnaryExpr:
 		lit, ok := e.X.(*ast.CompositeLit)
 		return ok && (r[nameOf(lit.Type)] || strings.HasSuffix(nameOf(lit.Type), "Error"))
