@@ -82,13 +82,13 @@ func snapshotHead(p *schema.Schema, order []int, pool []string, offsets []int64,
 	w.U32(wordSnapshot)
 	w.U64(stamp)
 	checksumAt := len(w)
-	w.U32(0) // checksum, filled in below
-	w.U32(0) // aux
-	w.U32(0) // metadata_map_len
-	w.U32(uint32(len(order)))
+	w.U32(0)                  // checksum, filled in below
+	w.U32(0)                  // aux
+	w.U32(0)                  // metadata_map_len
+	w.U32(uint32(len(order))) // tensor_count
 	w.Str(markerPool)
-	w.U32(uint32(len(pool)))
-	w.U32(0) // where the first string begins
+	w.U32(uint32(len(pool))) // count
+	w.U32(0)                 // offsets: where the first string begins, then the end of each
 	end := uint32(0)
 	for _, s := range pool {
 		end += uint32(len(s))
@@ -109,12 +109,12 @@ func snapshotHead(p *schema.Schema, order []int, pool []string, offsets []int64,
 
 // appendDescriptor appends a descriptor of the tensor whose name is string id of the pool.
 func appendDescriptor(w *wire.Buffer, t *tensor.Info, id int, offset int64) {
-	w.U8(uint8(len(t.Shape)))
+	w.U8(uint8(len(t.Shape))) // rank
 	w.U8(uint8(slices.Index(dtypesSnapshot[:], t.DType)))
-	w.U8(0) // aux0
-	w.U8(0) // aux1
-	w.U32(uint32(id))
-	w.I64(t.Size / t.DType.Size())
+	w.U8(0)                        // aux0
+	w.U8(0)                        // aux1
+	w.U32(uint32(id))              // key_id
+	w.I64(t.Size / t.DType.Size()) // numel
 	w.I64(offset)
 	w.I64s(t.Shape)
 }

@@ -77,8 +77,8 @@ func (e *encoderV1) encode(sums []uint64) []byte {
 	w.Str(magic)
 	w.U32(wordV1)
 	checksumAt := len(w)
-	w.U32(0) // checksum, filled in below
-	w.U32(uint32(len(p.Tensors)))
+	w.U32(0)                      // checksum, filled in below
+	w.U32(uint32(len(p.Tensors))) // num_tensors
 	entriesAt := len(w)
 	w.U32(0) // num_meta_kv, filled in below
 	w.U32(0) // aux
@@ -103,23 +103,23 @@ func (e *encoderV1) encode(sums []uint64) []byte {
 	return w
 }
 
-// appendTensor appends a tensor record.
+// appendTensor appends a tensor record, a field a statement.
 func appendTensor(w *wire.Buffer, t *tensor.Info, offset int64) {
 	w.U8(uint8(slices.Index(dtypesV1[:], t.DType)))
-	w.U8(uint8(len(t.Shape)))
-	w.U16(0) // aux
-	w.I64(t.Size / t.DType.Size())
+	w.U8(uint8(len(t.Shape)))      // rank
+	w.U16(0)                       // aux
+	w.I64(t.Size / t.DType.Size()) // numel
 	w.I64(offset)
 	w.I64s(t.Shape)
-	w.U32(uint32(len(t.Name)))
-	w.Str(t.Name)
+	w.U32(uint32(len(t.Name))) // key_length
+	w.Str(t.Name)              // key
 }
 
-// appendEntry appends a metadata entry.
+// appendEntry appends a metadata record, a field a statement.
 func appendEntry(w *wire.Buffer, kind uint32, payload uint64, key string) {
-	w.U32(kind)
+	w.U32(kind) // aux
 	w.U64(payload)
-	w.U32(uint32(len(key)))
+	w.U32(uint32(len(key))) // key_length
 	w.Str(key)
 }
 

@@ -330,12 +330,12 @@ func encodeGraph(ir *IR, version uint32, offsets []int64) ([]byte, error) {
 	}
 	size := graphHead + len(ir.Tensors)*descriptorSize + len(ir.Nodes)*nodeSize + len(attrs)
 	w := make(wire.Buffer, 0, size)
-	w.U32(uint32(len(ir.Nodes)))
-	w.U32(uint32(len(ir.Tensors)))
-	w.U32(uint32(len(ir.Inputs)))
-	w.U32(uint32(len(ir.Outputs)))
-	putRow(&w, ir.Inputs, maxIDs)
-	putRow(&w, ir.Outputs, maxIDs)
+	w.U32(uint32(len(ir.Nodes)))   // num_nodes
+	w.U32(uint32(len(ir.Tensors))) // num_tensors
+	w.U32(uint32(len(ir.Inputs)))  // num_inputs
+	w.U32(uint32(len(ir.Outputs))) // num_outputs
+	putRow(&w, ir.Inputs, maxIDs)  // input_ids
+	putRow(&w, ir.Outputs, maxIDs) // output_ids
 	for i := range ir.Tensors {
 		d := ir.Tensors[i]
 		if d.Constant() {
@@ -358,23 +358,23 @@ func encodeGraph(ir *IR, version uint32, offsets []int64) ([]byte, error) {
 func putDescriptor(w *wire.Buffer, d *Descriptor) {
 	w.U64(d.Offset)
 	w.I64(d.Size)
-	w.U32(uint32(len(d.Shape)))
+	w.U32(uint32(len(d.Shape))) // ndim
 	putRow(w, d.Shape, maxRank)
-	w.U8(d.Code)
-	w.Zeros(3) // reserved
+	w.U8(d.Code) // dtype
+	w.Zeros(3)   // reserved
 }
 
 // putNode appends what readNode reads.
 func putNode(w *wire.Buffer, n *IRNode, op uint16, attrOffset uint32) {
 	w.U16(op)
-	w.U16(uint16(len(n.Inputs)))
-	w.U16(uint16(len(n.Outputs)))
-	w.U16(uint16(len(n.Params)))
-	putRow(w, n.Inputs, maxIDs)
-	putRow(w, n.Outputs, maxIDs)
-	putRow(w, n.Params, maxIDs)
+	w.U16(uint16(len(n.Inputs)))  // num_inputs
+	w.U16(uint16(len(n.Outputs))) // num_outputs
+	w.U16(uint16(len(n.Params)))  // num_params
+	putRow(w, n.Inputs, maxIDs)   // input_ids
+	putRow(w, n.Outputs, maxIDs)  // output_ids
+	putRow(w, n.Params, maxIDs)   // param_ids
 	w.U32(attrOffset)
-	w.U32(uint32(len(n.Attributes)))
+	w.U32(uint32(len(n.Attributes))) // attr_size
 }
 
 // putRow appends ids or dims, padded to the number that there is room for.

@@ -175,6 +175,7 @@ func graphCases() []malformed {
 		{"offset beyond the weights", p(), w64(gTensor0, 49), format.ErrTruncated, "weights_size", 56},
 		{"offset beyond any file", p(), w64(gTensor0, 1<<63), format.ErrTruncated, "tensor descriptor 0 offset", 323},
 		{"node with 17 inputs", p(), field(gNode0+2, 17, 0), format.ErrCorrupt, "node 0 num_inputs", 549},
+		{"node with 17 params", p(), field(gNode0+6, 17, 0), format.ErrCorrupt, "node 0 num_params", 553},
 		{"node with 17 outputs", p(), field(gNode0+4, 17, 0), format.ErrCorrupt, "node 0 num_outputs", 551},
 		{"attributes in the nodes", p(), w32(gNode0+200, gNode0), format.ErrCorrupt, "node 0 attr_offset", 747},
 		{"attributes beyond the section", p(), w32(gNode0+204, 28), format.ErrCorrupt, "node 0 attr_offset", 747},

@@ -111,13 +111,13 @@ func (h *Header) finish(t driver.Target, end int64, head []byte, key ed25519.Pri
 	}
 	digest := all.Sum(nil)
 	var w wire.Buffer
-	w.U8(1)  // Ed25519
-	w.U8(1)  // SHA-256
-	w.U16(0) // reserved
-	w.I64(o.Signed())
-	w.Raw(key.Public().(ed25519.PublicKey))
-	w.Raw(ed25519.Sign(key, digest))
-	w.Raw(digest)
+	w.U8(1)                                 // algorithm: Ed25519
+	w.U8(1)                                 // hash_algorithm: SHA-256
+	w.U16(0)                                // reserved
+	w.I64(o.Signed())                       // timestamp
+	w.Raw(key.Public().(ed25519.PublicKey)) // public_key
+	w.Raw(ed25519.Sign(key, digest))        // signature
+	w.Raw(digest)                           // model_hash
 	_, err = t.WriteAt(w, s.Offset)
 	return err
 }

@@ -242,21 +242,21 @@ func (e *encoder) headerBytes() []byte {
 // compressionBytes returns the compression section.
 func (e *encoder) compressionBytes() []byte {
 	var w wire.Buffer
-	w.U8(uint8(e.o.method))
+	w.U8(uint8(e.o.method)) // type
 	w.U8(uint8(e.o.level))
-	w.U16(0) // reserved
-	w.U64(uint64(e.size))
-	w.U32(uint32(e.out.original))
-	w.U8(methods[e.o.method].bits)
-	w.Zeros(3) // padding
+	w.U16(0)                       // reserved
+	w.U64(uint64(e.size))          // uncompressed_size
+	w.U32(uint32(e.out.original))  // checksum
+	w.U8(methods[e.o.method].bits) // quantization_bits
+	w.Zeros(3)                     // padding
 	if !e.o.Chunked {
 		return w
 	}
-	w.U32(uint32(len(e.out.chunks)))
+	w.U32(uint32(len(e.out.chunks))) // chunk_count
 	for _, c := range e.out.chunks {
 		w.I64(c.Offset)
-		w.I64(c.Stored)
-		w.I64(c.StoredSize)
+		w.I64(c.Stored)     // stored offset
+		w.I64(c.StoredSize) // stored size
 		w.U32(c.Checksum)
 		w.U32(0) // reserved
 	}

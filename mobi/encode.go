@@ -47,12 +47,12 @@ func encodeHeader(h *Header) wire.Buffer {
 // encodeModel returns the model metadata and the specs.
 func encodeModel(m *modelInfo) ([]byte, error) {
 	var w wire.Buffer
-	w.U32(uint32(len(m.name)))
+	w.U32(uint32(len(m.name))) // name length
 	w.Str(m.name)
 	w.U32(m.framework)
 	w.U64(m.created)
-	w.U32(uint32(len(m.inputs)))
-	w.U32(uint32(len(m.outputs)))
+	w.U32(uint32(len(m.inputs)))  // input count
+	w.U32(uint32(len(m.outputs))) // output count
 	if m.name != "" {
 		err := tensor.CheckName(m.name)
 		if err != nil {
@@ -97,9 +97,9 @@ func appendSpec(w *wire.Buffer, s *Spec) error {
 	if err != nil {
 		return err
 	}
-	w.U32(uint32(len(s.Name)))
+	w.U32(uint32(len(s.Name))) // name length
 	w.Str(s.Name)
-	w.U16(uint16(len(s.Dims)))
+	w.U16(uint16(len(s.Dims))) // rank
 	w.U16(uint16(s.Type))
 	for _, d := range s.Dims {
 		w.U64(d)
@@ -149,9 +149,9 @@ func appendOperator(w *wire.Buffer, op *Operator) error {
 		return err
 	}
 	w.U16(uint16(op.Type))
-	w.U16(uint16(len(op.Inputs)))
-	w.U16(uint16(len(op.Outputs)))
-	w.U16(uint16(len(op.Params)))
+	w.U16(uint16(len(op.Inputs)))  // input count
+	w.U16(uint16(len(op.Outputs))) // output count
+	w.U16(uint16(len(op.Params)))  // parameter count
 	for _, id := range op.Inputs {
 		w.U32(id)
 	}

@@ -142,7 +142,7 @@ func (d *document) layout() (*driver.Layout, error) {
 	return l, nil
 }
 
-// record appends the record header of constant i.
+// record appends the record header of constant i, a field a statement.
 func (d *document) record(b *wire.Buffer, i int, s stored) {
 	t := &d.schema.Tensors[i]
 	code, _ := TypeOf(t.DType)
@@ -150,10 +150,10 @@ func (d *document) record(b *wire.Buffer, i int, s stored) {
 		code |= gzipFlag
 	}
 	b.U32(d.numbering.ids[i])
-	b.U16(uint16(code))
-	b.U16(uint16(len(t.Shape)))
+	b.U16(uint16(code))         // data type
+	b.U16(uint16(len(t.Shape))) // rank
 	b.I64s(t.Shape)
-	b.I64(s.size)
+	b.I64(s.size) // data size
 }
 
 // front returns everything before the first constant.

@@ -145,8 +145,8 @@ func (fileFormat) Layout(p *schema.Schema, o *driver.LayoutOptions) (*driver.Lay
 	var w wire.Buffer
 	w.Str(magic)
 	w.U32(writeVersion)
-	w.U64(uint64(len(p.Tensors)))
-	w.U64(uint64(len(meta)))
+	w.U64(uint64(len(p.Tensors))) // tensor_count
+	w.U64(uint64(len(meta)))      // metadata_kv_count
 	was := originals(p)
 	for _, e := range meta {
 		putText(&w, e.Key)
@@ -158,12 +158,12 @@ func (fileFormat) Layout(p *schema.Schema, o *driver.LayoutOptions) (*driver.Lay
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
 		putText(&w, t.Name)
-		w.U32(uint32(len(t.Shape)))
+		w.U32(uint32(len(t.Shape))) // n_dims
 		for _, dim := range slices.Backward(t.Shape) {
 			w.I64(dim)
 		}
 		code, _ := codeOf(t)
-		w.U32(code)
+		w.U32(code) // type
 		w.I64(l.Offsets[i])
 	}
 	data := wire.AlignUp(int64(len(w)), align)

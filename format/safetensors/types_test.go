@@ -26,6 +26,7 @@ func TestTypeNames(t *testing.T) {
 		{"a type of a newer writer", tensor.Info{Encoding: &tensor.Encoding{Name: "F3", Format: formatName}, Size: 1}, "F3"},
 		{"blocks", tensor.Info{Encoding: &tensor.Encoding{Name: "Q4_K", BlockElems: 256, BlockBytes: 144}}, ""},
 		{"a type of another format", tensor.Info{Encoding: &tensor.Encoding{Name: "F3", Format: "gguf"}, Size: 1}, ""},
+		{"a dtype of the reference as an encoding", tensor.Info{Encoding: &tensor.Encoding{Name: "F32", Format: formatName}, Size: 1}, ""},
 		{"no type", tensor.Info{}, ""},
 	}
 	for _, c := range cases {
