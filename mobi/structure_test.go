@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/corpus"
 	"github.com/weightmap/weightmap/internal/expect"
@@ -66,4 +67,20 @@ func TestDocumentedLayout(t *testing.T) {
 	q := p.readParam()
 	corpus.Documented(t, "A parameter", "parameter ", &p.r)
 	expect.Equal(t, Param{"ab", int32(3)}, q)
+}
+
+// TestMemoryOfOperators: the smallest operators take 25 times their bytes in memory, of which a file
+// gets 16 and 16 MiB unless a limit is set.
+func TestMemoryOfOperators(t *testing.T) {
+	const operators = 1 << 18
+	m := image{ops: [][]byte{make([]byte, operators*operatorMin)}}
+	count := uint32(operators)
+	m.opCount = &count
+	b := m.bytes()
+	_, err := openBytes(b, nil)
+	expect.Refused(t, format.ErrLimit)(nil, err)
+	f, err := openBytes(b, &format.Options{MaxMemory: 1 << 30})
+	expect.OK(t, err)
+	defer f.Close()
+	expect.Equal(t, operators, len(f.Operators()))
 }
