@@ -33,11 +33,8 @@ func (a *ahead) stride(i int) int64 { return a.at(i).from - a.at(i-1).from }
 
 // read records a read and prefetches the next ones.
 func (a *ahead) read(file File, from, to int64) {
-	if a.n > 0 {
-		if c := a.at(a.n - 1); from >= c.from && from < c.to+farther {
-			c.to = max(c.to, to)
-			return
-		}
+	if a.n > 0 && a.at(a.n-1).takes(from, to) {
+		return
 	}
 	*a.at(a.n) = cluster{from, to}
 	a.n++
@@ -46,10 +43,20 @@ func (a *ahead) read(file File, from, to int64) {
 		a.period = a.findPeriod()
 	}
 	if a.period > 0 && a.told < a.n+mostAhead/2 {
-		if r, ok := file.(prefetcher); ok {
+		r, ok := file.(prefetcher)
+		if ok {
 			a.tell(r, file.Size())
 		}
 	}
+}
+
+// takes adds a range to the cluster if it is close to it.
+func (c *cluster) takes(from, to int64) bool {
+	if from < c.from || from >= c.to+farther {
+		return false
+	}
+	c.to = max(c.to, to)
+	return true
 }
 
 // repeats reports whether cluster i has the same stride as that of a period before.
@@ -89,7 +96,10 @@ func (a *ahead) tell(r prefetcher, size int64) {
 		}
 		if r.ReadSoon(from, to-from) {
 			cached = 0
-		} else if cached++; cached == 3 {
+			continue
+		}
+		cached++
+		if cached == 3 {
 			a.told = a.n + clusters // asking more often would slow down opening a cached file
 			return
 		}

@@ -276,32 +276,32 @@ func (r *Record) Fits(name string, n, size uint64) {
 
 // Bad refuses the field that was read last.
 func (r *Record) Bad(sentinel error, text string, args ...any) {
-	if r.err == nil {
-		name := r.last()
-		r.Stop(Errorf(r.format, r.full(name), r.At(name), sentinel, text, args...))
-	}
+	r.BadField(r.last(), sentinel, text, args...)
 }
 
 // BadField refuses an earlier field of the record.
 func (r *Record) BadField(name string, sentinel error, text string, args ...any) {
-	if r.err == nil {
-		r.Stop(Errorf(r.format, r.full(name), r.At(name), sentinel, text, args...))
+	if r.err != nil {
+		return
 	}
+	r.Stop(Errorf(r.format, r.full(name), r.At(name), sentinel, text, args...))
 }
 
 // BadItem refuses item i of a list, a field of the record. The items of Bytes are bytes.
 func (r *Record) BadItem(name string, i int, sentinel error, text string, args ...any) {
-	if r.err == nil {
-		at, size := r.place(name)
-		r.Stop(Errorf(r.format, r.full(name), at+max(size, 1)*int64(i), sentinel, text, args...))
+	if r.err != nil {
+		return
 	}
+	at, size := r.place(name)
+	r.Stop(Errorf(r.format, r.full(name), at+max(size, 1)*int64(i), sentinel, text, args...))
 }
 
 // BadRecord refuses something that is not a field: the offset is that of the record.
 func (r *Record) BadRecord(name string, sentinel error, text string, args ...any) {
-	if r.err == nil {
-		r.Stop(Errorf(r.format, r.full(name), r.base+int64(r.start), sentinel, text, args...))
+	if r.err != nil {
+		return
 	}
+	r.Stop(Errorf(r.format, r.full(name), r.base+int64(r.start), sentinel, text, args...))
 }
 
 // Fail records an error about a field at a file offset. An err that names its field keeps its
@@ -320,10 +320,11 @@ func (r *Record) FailField(name string, err error) { r.Fail(r.full(name), r.At(n
 
 // Stop records an error as it is, unless there is one already.
 func (r *Record) Stop(err error) {
-	if r.err == nil {
-		r.err = err
-		r.buf = r.buf[:r.pos]
+	if r.err != nil {
+		return
 	}
+	r.err = err
+	r.buf = r.buf[:r.pos]
 }
 
 // Err returns the first failure.
@@ -350,10 +351,11 @@ func (r *Record) Continue(buf []byte, offset int64) {
 
 // MoveTo begins a record at a file offset that was read before. After a failure it does nothing.
 func (r *Record) MoveTo(offset int64) {
-	if r.err == nil {
-		r.pos = int(offset - r.base)
-		r.Begin()
+	if r.err != nil {
+		return
 	}
+	r.pos = int(offset - r.base)
+	r.Begin()
 }
 
 // Window returns all bytes between two file offsets that were read before; nil if they were not.

@@ -60,7 +60,8 @@ func Prove(file io.ReaderAt, end int64) error {
 	if end <= 0 {
 		return nil
 	}
-	if p, ok := file.(Prover); ok {
+	p, ok := file.(Prover)
+	if ok {
 		return p.Prove(end)
 	}
 	_, err := file.ReadAt(make([]byte, 1), end-1)
@@ -89,11 +90,14 @@ func (w *Window) Bytes(off, n int64) ([]byte, error) {
 // Piece returns at least n bytes at off, a valid range of the file: all that were read.
 func (w *Window) Piece(off, n int64) ([]byte, error) {
 	b, err := w.read(off, n)
-	if err == nil && !w.recorded {
-		w.recorded = true
-		err = w.file.Record(w.have, w.at)
+	if err != nil {
+		return nil, err
 	}
-	return b, err
+	if w.recorded {
+		return b, nil
+	}
+	w.recorded = true
+	return b, w.file.Record(w.have, w.at)
 }
 
 func (w *Window) read(off, n int64) ([]byte, error) {
@@ -112,12 +116,14 @@ func (w *Window) read(off, n int64) ([]byte, error) {
 	w.have = nil
 	b := w.piece[:min(n, mostPiece)]
 	if n > mostPiece {
-		if err := Prove(w.file, off+n); err != nil {
+		err := Prove(w.file, off+n)
+		if err != nil {
 			return nil, err
 		}
 		b = make([]byte, n)
 	}
-	if _, err := w.file.ReadAhead(b, off); err != nil {
+	_, err := w.file.ReadAhead(b, off)
+	if err != nil {
 		return nil, err
 	}
 	w.have = b
