@@ -22,7 +22,8 @@ func fileNames(tensors []tensor.Info) (files, why []string) {
 	for i := range tensors {
 		s := tensors[i].Name
 		why[i] = unusable(s)
-		if other, twice := taken[fold(s)]; twice && why[i] == "" {
+		other, twice := taken[fold(s)]
+		if twice && why[i] == "" {
 			why[i] = fmt.Sprintf("differs from tensor %q only in letter case", other)
 		}
 		if why[i] == "" {
@@ -56,7 +57,8 @@ func substitute(s string, taken map[string]string, tried map[string]int) string 
 	out := s
 	folded := fold(s)
 	for {
-		if _, twice := taken[fold(out)]; !twice {
+		_, twice := taken[fold(out)]
+		if !twice {
 			return out
 		}
 		tried[folded]++
