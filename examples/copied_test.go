@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -61,6 +62,28 @@ func TestPrograms(t *testing.T) {
 		if !strings.Contains(text, "`"+name+"`") && !strings.Contains(text, "["+name+"]") {
 			t.Errorf("README.md does not mention %s", name)
 		}
+	}
+}
+
+// TestRun runs the commands in README.md that are of this module: each explains a program.
+func TestRun(t *testing.T) {
+	if _, err := exec.LookPath("go"); err != nil {
+		t.Skip(err)
+	}
+	commands := regexp.MustCompile("`go run (\\./examples/[^`]*)`").FindAllStringSubmatch(string(expect.Read(t, "README.md")), -1)
+	if len(commands) < 4 {
+		t.Fatalf("only %d commands", len(commands))
+	}
+	for _, m := range commands {
+		t.Run(m[1], func(t *testing.T) {
+			t.Parallel()
+			c := exec.Command("go", append([]string{"run"}, strings.Fields(m[1])...)...)
+			c.Dir = ".."
+			out, err := c.Output()
+			if err != nil || len(out) < 100 {
+				t.Errorf("%v, %q", err, out)
+			}
+		})
 	}
 }
 

@@ -149,6 +149,8 @@ func TestVersion(t *testing.T) {
 		{Key: "vcs.revision", Value: "abc"}, {Key: "vcs.time", Value: "2026-01-02T03:04:05Z"}, {Key: "vcs.modified", Value: "true"},
 	}}
 	contains(t, versionText(modified), "\nrevision abc of 2026-01-02T03:04:05Z, modified\ngo")
+	contains(t, versionText(&debug.BuildInfo{Main: debug.Module{Version: "v0.0.0-20260102-abc"}}), "\nmodule v0.0.0-20260102-abc\ngo")
+	expect.Equal(t, versionText(nil), versionText(&debug.BuildInfo{Main: debug.Module{Version: "(devel)"}}))
 }
 
 // TestRelease: the newest version of CHANGELOG, below what is unreleased, is this one, and README installs it.

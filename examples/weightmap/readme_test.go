@@ -6,12 +6,14 @@ import (
 	"encoding/binary"
 	"errors"
 	"flag"
+	"fmt"
 	"io/fs"
 	"math"
 	"os"
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -101,28 +103,80 @@ func writeTorch(t *testing.T, path string, list []pickled) {
 	expect.OK(t, errors.Join(w.Close(), os.WriteFile(path, b.Bytes(), 0o666)))
 }
 
-// TestCommands: the programs that the documents tell you to run exist.
+// commandsOf are the commands that documents tell you to run, by kind.
+var commandsOf = func() map[string]*regexp.Regexp {
+	const before = "(?m)(?:^    |^//\t|`)(?:cd (?P<cd>\\S+) && )?(?:\\w+=\\S+ )*(?:nice -n \\d+ )?"
+	return map[string]*regexp.Regexp{
+		"run":    regexp.MustCompile(before + "go run (?:-C (?P<dir>\\S+) )?(?P<path>\\.[^\\s`,]*)"),
+		"test":   regexp.MustCompile(before + "go test (?P<flags>(?:-\\S+ (?:[^\\s.-]\\S* )?)*)(?P<path>\\.[^\\s`,]*)(?P<after>[^`\\n]*)"),
+		"doc":    regexp.MustCompile(before + "go doc (?:-u )?(?P<path>\\./\\S+)"),
+		"script": regexp.MustCompile(before + "bash (?P<path>\\.\\S+?)`"),
+	}
+}()
+
+// chosen finds the names of tests and benchmarks among options of go test.
+var chosen = regexp.MustCompile(`-(run|bench) (\w+)`)
+
+// TestCommands: the commands that the documents tell you to run exist: programs, packages and their
+// tests and benchmarks, scripts.
 func TestCommands(t *testing.T) {
 	root := os.DirFS(filepath.Join("..", ".."))
-	documents := []string{"README.md", "CONTRIBUTING.md", "SECURITY.md", "examples/README.md", "internal/bench/README.md"}
+	documents := []string{"README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "examples/README.md", "internal/bench/README.md"}
 	for _, pattern := range []string{"*/doc.go", "*/*/doc.go", "*/*/main.go"} {
 		found, err := fs.Glob(root, pattern)
 		expect.OK(t, err)
 		documents = append(documents, found...)
 	}
-	command := regexp.MustCompile("(?m)(?:^    |^//\t|`)(?:cd (\\S+) && )?(?:\\w+=\\S+ )*(?:nice -n \\d+ )?go run (\\.[^\\s`,]*)")
-	count := 0
+	counts := map[string]int{}
 	for _, name := range documents {
 		text, err := fs.ReadFile(root, name)
 		expect.OK(t, err)
-		for _, m := range command.FindAllSubmatch(text, -1) {
-			count++
-			if files, _ := fs.Glob(root, path.Join(string(m[1]), string(m[2]), "*.go")); len(files) == 0 {
-				t.Errorf("%s: %s: no such program", name, m[0])
+		for kind, command := range commandsOf {
+			for _, m := range command.FindAllStringSubmatch(string(text), -1) {
+				counts[kind]++
+				part := map[string]string{}
+				for i, of := range command.SubexpNames() {
+					part[of] = m[i]
+				}
+				at := path.Join(part["cd"], part["dir"], part["path"])
+				err := checkCommand(root, strings.TrimSuffix(at, "/..."), part["flags"]+part["after"])
+				if err != nil {
+					t.Errorf("%s: %s: %v", name, m[0], err)
+				}
 			}
 		}
 	}
-	if count < 10 {
-		t.Errorf("%d commands in %d documents", count, len(documents))
+	for kind, least := range map[string]int{"run": 20, "test": 10, "doc": 1, "script": 3} {
+		if counts[kind] < least {
+			t.Errorf("%d commands: %s, there are more", counts[kind], kind)
+		}
 	}
+}
+
+// checkCommand returns an error if there is no package or script at a path, or no test or benchmark
+// in it that options of go test choose.
+func checkCommand(root fs.FS, at, options string) error {
+	if at == "..." {
+		return nil
+	}
+	st, err := fs.Stat(root, at)
+	if err != nil || !st.IsDir() {
+		return err
+	}
+	files, err := fs.Glob(root, path.Join(at, "*.go"))
+	if err != nil || len(files) == 0 {
+		return fmt.Errorf("no package: %w", err)
+	}
+	for _, m := range chosen.FindAllStringSubmatch(options, -1) {
+		word := map[string]string{"run": "Test", "bench": "Benchmark"}[m[1]]
+		function := regexp.MustCompile(`func ` + word + `\w*` + strings.TrimPrefix(m[2], word))
+		isIn := func(file string) bool {
+			text, err := fs.ReadFile(root, file)
+			return err == nil && strings.HasSuffix(file, "_test.go") && function.Match(text)
+		}
+		if !slices.ContainsFunc(files, isIn) {
+			return fmt.Errorf("nothing is called %s", m[2])
+		}
+	}
+	return nil
 }

@@ -53,8 +53,11 @@ func versionText(build *debug.BuildInfo) string {
 			state += ", modified"
 		}
 	}
-	if revision != "" {
+	switch {
+	case revision != "":
 		text += revision + state + "\n"
+	case build.Main.Version != "" && build.Main.Version != "(devel)": // installed with "go install"
+		text += "module " + build.Main.Version + "\n"
 	}
 	return text + fmt.Sprintf("%s %s/%s\nformats: %s\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, strings.Join(format.Names(), ", "))
 }
