@@ -116,7 +116,8 @@ func ReadKey[K any](ctx context.Context, o *KeyOption, f func(text string) (K, e
 	if !o.given {
 		return key, nil
 	}
-	if err = errEmpty; o.text != "" {
+	err = errEmpty
+	if o.text != "" {
 		key, err = Await(ctx, func() (K, error) { return f(o.text) }) // the file may be a pipe
 	}
 	if err != nil {

@@ -32,7 +32,8 @@ func Nearest(word string, names []string) []string {
 	limit := max(len(word)/3, min(1, len(word)-1))
 	work := 0
 	for _, name := range names {
-		if work += len(name) + 1; work > effort {
+		work += len(name) + 1
+		if work > effort {
 			break
 		}
 		other := strings.ToLower(name)

@@ -29,26 +29,30 @@ func Replace(path string, f func(io.Writer) error) error {
 	}
 	dir, base := filepath.Split(path)
 	name := dir + "." + base + "." + strings.ToLower(rand.Text()[:8]) + ".tmp"
+	err = fill(name, old, f)
+	if err != nil {
+		return err
+	}
+	err = os.Rename(name, path)
+	if err != nil {
+		os.Remove(name)
+		return err
+	}
+	return nil
+}
+
+// fill creates a file and writes its content to the disk. After an error it removes the file.
+func fill(name string, old os.FileInfo, f func(io.Writer) error) (err error) {
 	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return err
 	}
-	err = fill(file, old, f)
-	closed := file.Close()
-	if err == nil {
-		err = closed
-	}
-	if err == nil {
-		err = os.Rename(name, path)
-	}
-	if err != nil {
-		os.Remove(name)
-	}
-	return err
-}
-
-// fill writes the content of a new file to the disk.
-func fill(file *os.File, old os.FileInfo, f func(io.Writer) error) error {
+	defer func() {
+		err = errors.Join(err, file.Close())
+		if err != nil {
+			os.Remove(name)
+		}
+	}()
 	if old != nil {
 		err := file.Chmod(old.Mode().Perm())
 		if err != nil {
@@ -56,7 +60,7 @@ func fill(file *os.File, old os.FileInfo, f func(io.Writer) error) error {
 		}
 	}
 	w := bufio.NewWriter(file)
-	err := f(w)
+	err = f(w)
 	if err != nil {
 		return err
 	}

@@ -47,7 +47,8 @@ units:
 		}
 	}
 	x, err := strconv.ParseFloat(number, 64)
-	if x *= factor; err != nil || !(x >= 1) || x >= math.MaxInt64 {
+	x *= factor
+	if err != nil || !(x >= 1) || x >= math.MaxInt64 {
 		return errSize
 	}
 	*s = ByteSize(x)

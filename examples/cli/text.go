@@ -99,7 +99,8 @@ func prefix(s string, width int) string {
 	used := 0
 	for at := 0; at < len(s); {
 		cluster, _, n, _ := uniseg.FirstGraphemeClusterInString(s[at:], -1)
-		if used += n; used > width {
+		used += n
+		if used > width {
 			return s[:at]
 		}
 		at += len(cluster)

@@ -40,10 +40,10 @@ func main() { cli.Main(run) }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	job, err := parse(ctx, args, stdout)
-	if err == nil {
-		err = job.run(ctx, stdout, stderr)
+	if err != nil {
+		return tool.Status(err, stderr)
 	}
-	return tool.Status(err, stderr)
+	return tool.Status(job.run(ctx, stdout, stderr), stderr)
 }
 
 // job is one conversion.

@@ -63,7 +63,8 @@ func parse(ctx context.Context, args []string, stdout io.Writer) (*job, error) {
 	if signer != nil {
 		j.write.Signer = signer
 	}
-	if j.write.Key, err = cli.ReadKey(ctx, encrypt, secret); err != nil {
+	j.write.Key, err = cli.ReadKey(ctx, encrypt, secret)
+	if err != nil {
 		return nil, err
 	}
 	j.read.Key, err = cli.ReadKey(ctx, key, secret)

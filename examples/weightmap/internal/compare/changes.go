@@ -187,7 +187,8 @@ func attributeText(v any) (string, error) {
 		err = add(subgraphText(v))
 	case []*schema.Graph:
 		for _, g := range v {
-			if err = add(subgraphText(g)); err != nil {
+			err = add(subgraphText(g))
+			if err != nil {
 				break
 			}
 		}
@@ -195,7 +196,8 @@ func attributeText(v any) (string, error) {
 		err = add(digestText(v))
 	case []tensor.View:
 		for _, t := range v {
-			if err = add(digestText(t)); err != nil {
+			err = add(digestText(t))
+			if err != nil {
 				break
 			}
 		}

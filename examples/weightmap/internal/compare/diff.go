@@ -69,11 +69,14 @@ func diff(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) 
 	d.a.data.Watch(progress, d.a.m.Stats().FileSize)
 	err = d.compare()
 	progress.Finish()
-	if err == nil && *digests {
-		err = d.digests(ctx, errs)
-	}
 	if err != nil {
 		return modelfile.Hint(err, o.Key)
+	}
+	if *digests {
+		err := d.digests(ctx, errs)
+		if err != nil {
+			return modelfile.Hint(err, o.Key)
+		}
 	}
 	var text bytes.Buffer
 	if *asJSON {
@@ -143,10 +146,12 @@ func (d *difference) compare() error {
 		return err
 	}
 	d.graph = compareLists(before, after)
-	if before, err = inspect.NativeLines(d.a.m.Model); err != nil {
+	before, err = inspect.NativeLines(d.a.m.Model)
+	if err != nil {
 		return err
 	}
-	if after, err = inspect.NativeLines(d.b.m.Model); err != nil {
+	after, err = inspect.NativeLines(d.b.m.Model)
+	if err != nil {
 		return err
 	}
 	d.native = compareSets(before, after)

@@ -180,7 +180,8 @@ func compareIntegers[T int64 | uint64](m *measure, a, b *modelfile.TensorReader,
 			if err != nil {
 				return err
 			}
-			if *side.out, err = tensor.Decode(*side.out, part); err != nil {
+			*side.out, err = tensor.Decode(*side.out, part)
+			if err != nil {
 				return err
 			}
 		}

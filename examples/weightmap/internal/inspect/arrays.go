@@ -18,7 +18,8 @@ func withoutArrays(meta schema.Metadata) (schema.Metadata, error) {
 		if err != nil {
 			return nil, err
 		}
-		if text = strings.TrimSuffix(strings.TrimPrefix(text, `{"":`), "}"); text[0] == '[' {
+		text = strings.TrimSuffix(strings.TrimPrefix(text, `{"":`), "}")
+		if text[0] == '[' {
 			var elements []json.RawMessage
 			if err := json.Unmarshal([]byte(text), &elements); err != nil {
 				return nil, err

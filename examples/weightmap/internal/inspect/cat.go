@@ -100,7 +100,8 @@ func cat(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) e
 		return fmt.Errorf("%s: tensor %q: %w", modelfile.ShownName(f.Arg(0)), v.Name(), err)
 	}
 	d := modelfile.NewTensorReader(ctx, m.Model)
-	if v, err = d.Tensor(v); err != nil {
+	v, err = d.Tensor(v)
+	if err != nil {
 		return modelfile.Hint(err, reading.Key)
 	}
 	return c.Output(ctx, *o, out, func(out io.Writer) error {
@@ -168,11 +169,7 @@ func (c *content) stored() iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		for p := range modelfile.Pieces(c.sel.cut) {
 			c.d.Used(modelfile.BytesOf(c.v, p))
-			part, err := c.v.Slice(c.sel.of(p.Ranges)...)
-			if err == nil {
-				c.buf = modelfile.Resize(c.buf, part.Info().Size)
-				_, err = part.ReadIntoContext(c.d.Ctx, c.buf)
-			}
+			err := c.read(p)
 			if !yield(c.buf, err) || err != nil {
 				return
 			}
@@ -218,6 +215,17 @@ func (c *content) elements() iter.Seq2[[]byte, error] {
 	}
 }
 
+// read reads a piece into c.buf.
+func (c *content) read(p modelfile.Piece) error {
+	part, err := c.v.Slice(c.sel.of(p.Ranges)...)
+	if err != nil {
+		return err
+	}
+	c.buf = modelfile.Resize(c.buf, part.Info().Size)
+	_, err = part.ReadIntoContext(c.d.Ctx, c.buf)
+	return err
+}
+
 // decode decodes a piece into c.single.
 func (c *content) decode(p modelfile.Piece) (err error) {
 	if err := c.d.Ctx.Err(); err != nil {
@@ -229,9 +237,10 @@ func (c *content) decode(p modelfile.Piece) (err error) {
 		return err
 	}
 	part, err := c.v.Slice(c.sel.of(p.Ranges)...)
-	if err == nil {
-		c.single, err = tensor.Decode(c.single, part)
+	if err != nil {
+		return err
 	}
+	c.single, err = tensor.Decode(c.single, part)
 	return err
 }
 

@@ -22,7 +22,8 @@ func (p *Lines) graph(g *schema.Graph) {
 	for _, n := range g.Nodes {
 		line := fmt.Sprintf("  %s(%s) -> %s", n.Op, cli.List(n.Inputs, p.Width), cli.List(n.Outputs, p.Width))
 		for _, a := range n.Attributes {
-			if line += fmt.Sprintf(" %s=%s", a.Name, attribute(a.Value, 100)); len(line) > 32*p.Width {
+			line += fmt.Sprintf(" %s=%s", a.Name, attribute(a.Value, 100))
+			if len(line) > 32*p.Width {
 				break // it would not fit
 			}
 		}

@@ -186,7 +186,8 @@ func (p *page) entries(r *report) {
 		text, ok := e.Value.(string)
 		if !ok {
 			var err error
-			if text, err = cli.JSON(e.Value); err != nil {
+			text, err = cli.JSON(e.Value)
+			if err != nil {
 				text = fmt.Sprint(e.Value) // a number that JSON lacks
 			}
 		}

@@ -69,7 +69,8 @@ func inspect(ctx context.Context, c *cli.Tool, args []string, out, errs io.Write
 	}
 	var err error
 	o.access = given
-	if o.reading, err = given.Options(ctx); err != nil {
+	o.reading, err = given.Options(ctx)
+	if err != nil {
 		return err
 	}
 	if o.html {
@@ -163,7 +164,8 @@ func (o *inspection) show(path string, out io.Writer) error {
 		err = r.html(o.reading.Context, w, m)
 	case o.json:
 		if o.noArrays {
-			if r.Metadata, err = withoutArrays(r.Metadata); err != nil {
+			r.Metadata, err = withoutArrays(r.Metadata)
+			if err != nil {
 				return err
 			}
 		}
@@ -260,20 +262,24 @@ func describe(path string, m *modelfile.NamedModel, o *inspection) (*report, err
 	if err := o.checkFilter(path, m); err != nil {
 		return nil, err
 	}
-	if r.Docs, err = describeDocs(m.Model); err != nil {
+	r.Docs, err = describeDocs(m.Model)
+	if err != nil {
 		return nil, err
 	}
-	if r.Native, err = describeNative(m.Model); err != nil {
+	r.Native, err = describeNative(m.Model)
+	if err != nil {
 		return nil, err
 	}
-	if r.Graph, err = m.Graph(); err != nil {
+	r.Graph, err = m.Graph()
+	if err != nil {
 		return r, err
 	}
 	if packed {
 		r.describePacked(m)
 	}
 	if o.digest {
-		if r.Digest, err = DigestOf(o.reading.Context, m.Model, o.errs); err != nil {
+		r.Digest, err = DigestOf(o.reading.Context, m.Model, o.errs)
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -319,7 +325,8 @@ func (o *inspection) read(t *tensorReport, v tensor.View, d *modelfile.TensorRea
 		return err
 	}
 	if o.sums {
-		if t.SHA256, err = d.Sum(v); err != nil {
+		t.SHA256, err = d.Sum(v)
+		if err != nil {
 			return err
 		}
 	}

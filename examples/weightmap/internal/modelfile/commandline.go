@@ -77,7 +77,8 @@ func (l CommandLine) To(path string) CommandLine {
 	if slices.ContainsFunc(l.Options, func(o []string) bool { return OptionName(o) == "o" }) {
 		return l.With("-o", path)
 	}
-	if l.Files = slices.Clone(l.Files); len(l.Files) > 1 {
+	l.Files = slices.Clone(l.Files)
+	if len(l.Files) > 1 {
 		l.Files[1] = path
 	}
 	return l

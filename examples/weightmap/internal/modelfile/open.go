@@ -62,7 +62,8 @@ func TrustFlags(c *cli.Tool, f *flag.FlagSet) *Access {
 // is not printed as values.
 func (a *Access) Options(ctx context.Context) (o *format.Options, err error) {
 	o = &format.Options{Context: ctx, Check: format.CheckTouch, MaxMemory: int64(*a.memory), Root: a.root}
-	if o.Key, err = a.Key.Secret(ctx); err != nil || a.trust == nil {
+	o.Key, err = a.Key.Secret(ctx)
+	if err != nil || a.trust == nil {
 		return o, err
 	}
 	key, err := a.trust.Public(ctx)

@@ -33,11 +33,12 @@ func Named(m *format.Model) *NamedModel {
 		return o
 	}
 	p, err := m.Schema()
-	if err == nil {
-		err = m.RestoreNames(p)
-	}
 	if err != nil {
 		return o // reported by commands that need the graph
+	}
+	err = m.RestoreNames(p)
+	if err != nil {
+		return o // as above
 	}
 	i := 0
 	for id := range m.Tensors() {
@@ -95,7 +96,8 @@ func (m *NamedModel) Tensor(name string) (tensor.View, error) {
 // All returns the names of the tensors, and the numbers of those with names.
 func (m *NamedModel) All() (names []string) {
 	for name, v := range m.Tensors() {
-		if names = append(names, name); v.Name() != name {
+		names = append(names, name)
+		if v.Name() != name {
 			names = append(names, v.Name())
 		}
 	}

@@ -21,7 +21,8 @@ func Quoted(words []string) string {
 		if cli.Printable(w) != w || (strings.HasSuffix(words[max(i-1, 0)], "-key") || strings.HasSuffix(words[max(i-1, 0)], "-encrypt")) && !strings.HasPrefix(w, "@") {
 			return ""
 		}
-		if name, value, inline := strings.Cut(strings.TrimLeft(w, "-"), "="); inline && (name == "key" || name == "encrypt") && !strings.HasPrefix(value, "@") {
+		name, value, inline := strings.Cut(strings.TrimLeft(w, "-"), "=")
+		if inline && (name == "key" || name == "encrypt") && !strings.HasPrefix(value, "@") {
 			return ""
 		}
 		if !isPlain(w) {

@@ -51,7 +51,8 @@ func (r *Reader) Read(p Piece) ([]float64, error) {
 	}
 	defer r.D.Used(BytesOf(r.V, p))
 	if r.V.Info().Encoding != nil {
-		if r.single, err = DecodeBlocks(r.single, r.V, p); err != nil {
+		r.single, err = DecodeBlocks(r.single, r.V, p)
+		if err != nil {
 			return nil, err
 		}
 		r.out = Resize(r.out, p.n)
@@ -74,7 +75,8 @@ func (r *Reader) Read(p Piece) ([]float64, error) {
 		r.out, err = tensor.Decode(r.out, part)
 		return r.out, err
 	}
-	if r.complex, err = tensor.Decode(r.complex, part); err != nil {
+	r.complex, err = tensor.Decode(r.complex, part)
+	if err != nil {
 		return nil, err
 	}
 	r.out = Resize(r.out, 2*p.n)

@@ -88,7 +88,7 @@ func keygen(_ context.Context, c *cli.Tool, args []string, out, _ io.Writer) err
 }
 
 // writeNew creates a PEM file, which must not exist, and removes it after an error.
-func writeNew(path, kind string, der []byte, mode os.FileMode) error {
+func writeNew(path, kind string, der []byte, mode os.FileMode) (err error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("%s exists; keygen never replaces a file", path)
@@ -96,15 +96,15 @@ func writeNew(path, kind string, der []byte, mode os.FileMode) error {
 	if err != nil {
 		return err
 	}
+	defer func() {
+		err = errors.Join(err, f.Close())
+		if err != nil {
+			os.Remove(path)
+		}
+	}()
 	err = pem.Encode(f, &pem.Block{Type: kind, Bytes: der})
-	if err == nil {
-		err = f.Sync()
-	}
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
 	if err != nil {
-		os.Remove(path)
+		return err
 	}
-	return err
+	return f.Sync()
 }

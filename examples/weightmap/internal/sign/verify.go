@@ -59,10 +59,12 @@ func verify(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer
 	var err error
 	v.access = given
 	v.trustFile = trust.File()
-	if v.trusted, err = trust.Public(ctx); err != nil {
+	v.trusted, err = trust.Public(ctx)
+	if err != nil {
 		return err
 	}
-	if v.reading, err = given.Options(ctx); err != nil {
+	v.reading, err = given.Options(ctx)
+	if err != nil {
 		return err
 	}
 	return c.Each(f.Args(), errs, func(path string) error {
@@ -202,7 +204,8 @@ func (v *verification) object(path string, out, errs io.Writer) error {
 	if errors.Is(failed, context.Canceled) {
 		return failed
 	}
-	if r.OK = failed == nil; !r.OK {
+	r.OK = failed == nil
+	if !r.OK {
 		r.Error = failed.Error()
 	}
 	text, err := cli.JSON(r)

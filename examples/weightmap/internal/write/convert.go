@@ -76,7 +76,8 @@ func (o *convertFlags) define(c *cli.Tool, f *flag.FlagSet) {
 	o.encrypt = c.KeyOption(f, "encrypt", "encrypt with the key `HEX` of 64 digits, or in @FILE (mle, wia)")
 	f.Int64Var(&o.align, "align", 0, "align the data of tensors to `N` bytes")
 	f.Int64Var(&o.external, "external-from", 0, "store tensors of at least `N` bytes in a separate file (wia, onnx)")
-	if o.maxShard = o.usualShard; !o.whole {
+	o.maxShard = o.usualShard
+	if !o.whole {
 		f.Var(&o.maxShard, "max-shard", "write several files with tensors of at most `SIZE` each, such as 5GB (safetensors, gguf)")
 	}
 	f.BoolVar(&o.extended, "extended", false, "allow dtypes that other MAG readers may not know")
@@ -136,12 +137,14 @@ func (o *convertFlags) options(ctx context.Context, c *cli.Tool) (*convert.Optio
 		out.Keep = modelfile.Matching(o.only, o.skip)
 	}
 	if len(o.rename) > 0 {
-		if out.Rename, err = modelfile.Renaming(o.rename...); err != nil {
+		out.Rename, err = modelfile.Renaming(o.rename...)
+		if err != nil {
 			return nil, cli.BadArgument(err)
 		}
 	}
 	if o.secrets == nil {
-		if o.secrets, err = o.readSecrets(ctx); err != nil {
+		o.secrets, err = o.readSecrets(ctx)
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -165,12 +168,14 @@ type secrets struct {
 
 func (o *convertFlags) readSecrets(ctx context.Context) (s *secrets, err error) {
 	s = &secrets{}
-	if s.read, err = o.Access.Options(ctx); err != nil {
+	s.read, err = o.Access.Options(ctx)
+	if err != nil {
 		return nil, err
 	}
 	s.key = s.read.Key
 	if !o.encrypt.Same(o.Key) {
-		if s.key, err = o.encrypt.Secret(ctx); err != nil {
+		s.key, err = o.encrypt.Secret(ctx)
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -265,24 +270,7 @@ func convertWith(ctx context.Context, c *cli.Tool, given *convertFlags, args []s
 	if err != nil {
 		return given.advise(ctx, c, line, m, given.refuse(c, err, errs))
 	}
-	for _, l := range report.Losses {
-		if l.Kind == schema.LossConversion {
-			c.Complain(fmt.Errorf("changed %s: %s", l.Part(), l.Why), errs)
-			continue
-		}
-		c.Complain(fmt.Errorf("lost %s: %s", l.Part(), l.Why), errs)
-	}
-	for _, p := range report.Packed {
-		c.Complain(errors.New(packedAsIs(p)), errs)
-	}
-	for _, w := range report.Warnings {
-		c.Complain(fmt.Errorf("warning: %s", w), errs)
-	}
-	for _, s := range report.Stayed {
-		if strings.Contains(s.Why, "rows of a multiple") {
-			c.Complain(fmt.Errorf("tensor %q is not quantized: %s", s.Name, s.Why), errs)
-		}
-	}
+	complain(c, report, errs)
 	if given.dryRun {
 		return planned(target, report, m.Len(), out)
 	}
@@ -291,6 +279,28 @@ func convertWith(ctx context.Context, c *cli.Tool, given *convertFlags, args []s
 		return err
 	}
 	return converted(target, report, dropped(m, o.Write), out)
+}
+
+// complain prints what a conversion lost, changed or left as it was.
+func complain(c *cli.Tool, r *convert.Report, errs io.Writer) {
+	for _, l := range r.Losses {
+		verb := "lost"
+		if l.Kind == schema.LossConversion {
+			verb = "changed"
+		}
+		c.Complain(fmt.Errorf("%s %s: %s", verb, l.Part(), l.Why), errs)
+	}
+	for _, p := range r.Packed {
+		c.Complain(errors.New(packedAsIs(p)), errs)
+	}
+	for _, w := range r.Warnings {
+		c.Complain(fmt.Errorf("warning: %s", w), errs)
+	}
+	for _, s := range r.Stayed {
+		if strings.Contains(s.Why, "rows of a multiple") {
+			c.Complain(fmt.Errorf("tensor %q is not quantized: %s", s.Name, s.Why), errs)
+		}
+	}
 }
 
 // checkStandardOutput returns an error if the options do not go with OUT -.

@@ -39,7 +39,8 @@ func (o *convertFlags) checkPatterns(path string, m *modelfile.NamedModel, keep 
 		return noMatch("%s: -skip leaves no tensor", modelfile.ShownName(path))
 	}
 	for _, rule := range o.rename {
-		if glob, _, _ := strings.Cut(rule, "="); !matches(glob, kept) {
+		glob, _, _ := strings.Cut(rule, "=")
+		if !matches(glob, kept) {
 			return noMatch("%s: -rename: no tensor matches %q", modelfile.ShownName(path), glob)
 		}
 	}

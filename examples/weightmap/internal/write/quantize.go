@@ -125,7 +125,8 @@ func (o *convertFlags) chooseQuantized(opts *convert.Options) {
 		return
 	}
 	q := optionsOf(o.quantize)
-	if q.Axis = convert.OutputAxis; o.target(o.path) == "mle" {
+	q.Axis = convert.OutputAxis
+	if o.target(o.path) == "mle" {
 		q.Axis = 0 // its chunks are rows
 	}
 	chosen := modelfile.Matching(o.quantizeOnly, o.quantizeExcept)

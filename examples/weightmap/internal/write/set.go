@@ -42,7 +42,8 @@ func set(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) (
 	if err := c.Parse(f, args, out); err != nil {
 		return err
 	}
-	if err := checkSet(c, modelfile.Split(f, args), *o); err != nil {
+	line := modelfile.Split(f, args)
+	if err := checkSet(c, line, *o); err != nil {
 		return err
 	}
 	in, target, rest, err := c.InOut(f, *o)
@@ -53,18 +54,9 @@ func set(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) (
 		return err
 	}
 	defer cli.NewTarget(target).Ended(&err)
-	for _, arg := range rest {
-		key, value, ok := strings.Cut(arg, "=")
-		if !ok {
-			line := modelfile.Split(f, args)
-			err := c.Usagef("%q is not KEY=VALUE", arg)
-			line.Files = pairMeant(line.Files, slices.Index(line.Files, arg))
-			if line.Files != nil {
-				err = cli.Advised(err, modelfile.TryLine("set", line))
-			}
-			return err
-		}
-		e.put = append(e.put, [2]string{key, value})
+	err = e.takePairs(c, line, rest)
+	if err != nil {
+		return err
 	}
 	if len(e.put)+len(e.remove) == 0 {
 		return c.Usagef("nothing to set or delete")
@@ -80,11 +72,11 @@ func set(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) (
 	defer source.Close()
 	m := source.Model
 	if err := given.RefusePart(source); err != nil {
-		return cli.Advised(err, modelfile.TryLine("set", modelfile.Split(f, args).With("-part")))
+		return cli.Advised(err, modelfile.TryLine("set", line.With("-part")))
 	}
 	source.Complain(c, errs)
 	if err := source.CheckTarget(target, reading); err != nil {
-		return cli.Advised(err, modelfile.TryLine("set", modelfile.Split(f, args).To(beside(target))))
+		return cli.Advised(err, modelfile.TryLine("set", line.To(beside(target))))
 	}
 	if given.Part {
 		e.accept = append(e.accept, string(schema.LossPart))
@@ -98,29 +90,55 @@ func set(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) (
 	}
 	if err := KeepsEnding(m, in, target); err != nil {
 		other := strings.TrimSuffix(target, filepath.Ext(target)) + "." + m.Format()
-		return cli.Advised(err, modelfile.TryLine("set", modelfile.Split(f, args).To(other)))
+		return cli.Advised(err, modelfile.TryLine("set", line.To(other)))
 	}
-	before, err := metadataOf(m)
+	text, err := e.write(ctx, m, in, target, reading, errs)
 	if err != nil {
 		return err
 	}
+	_, err = fmt.Fprintln(out, cli.Printable(target+": "+text))
+	return err
+}
+
+// takePairs takes the arguments KEY=VALUE of a line.
+func (e *edit) takePairs(c *cli.Tool, line modelfile.CommandLine, pairs []string) error {
+	for _, arg := range pairs {
+		key, value, ok := strings.Cut(arg, "=")
+		if !ok {
+			err := c.Usagef("%q is not KEY=VALUE", arg)
+			line.Files = pairMeant(line.Files, slices.Index(line.Files, arg))
+			if line.Files == nil {
+				return err
+			}
+			return cli.Advised(err, modelfile.TryLine("set", line))
+		}
+		e.put = append(e.put, [2]string{key, value})
+	}
+	return nil
+}
+
+// write writes the model with other metadata, and describes the new file.
+func (e *edit) write(ctx context.Context, m *format.Model, in, target string, reading *format.Options, errs io.Writer) (string, error) {
+	before, err := metadataOf(m)
+	if err != nil {
+		return "", err
+	}
 	meta, err := e.apply(before)
 	if err != nil {
-		return cli.Advised(fmt.Errorf("%s: %w", in, err), "try: "+modelfile.Quoted([]string{"weightmap", "inspect", in}))
+		return "", cli.Advised(fmt.Errorf("%s: %w", in, err), "try: "+modelfile.Quoted([]string{"weightmap", "inspect", in}))
 	}
 	progress := cli.NewProgress(errs, "writing")
 	err = Rewrite(m, target, meta, &format.WriteOptions{Context: ctx, Progress: progress.Report, AcceptLoss: e.accept}, reading.Key)
 	progress.Finish()
 	if err != nil {
-		return adviseSet(ctx, m, in, target, err)
+		return "", adviseSet(ctx, m, in, target, err)
 	}
 	text, err := e.outcome(target, &format.Options{Key: reading.Key, Check: format.CheckStructure})
 	if err != nil {
-		return err
+		return "", err
 	}
-	line := fmt.Sprintf("%s: written (%s, %s)%s", target, m.Format(), text, dropped(m, &format.WriteOptions{Key: reading.Key}))
-	_, err = fmt.Fprintln(out, cli.Printable(line))
-	return err
+	lost := dropped(m, &format.WriteOptions{Key: reading.Key})
+	return fmt.Sprintf("written (%s, %s)%s", m.Format(), text, lost), nil
 }
 
 // checkSet refuses arguments of set without OUT, or with a pair without its key, and suggests what
