@@ -5,16 +5,16 @@ import (
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/schema"
-	"github.com/weightmap/weightmap/internal/onnxgraph"
 	"github.com/weightmap/weightmap/internal/protobuf"
+	"github.com/weightmap/weightmap/internal/wiagraph"
 	"github.com/weightmap/weightmap/tensor"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// graphSchema describes the graph messages of this format to package onnxgraph.
-var graphSchema = onnxgraph.Schema{
+// graphSchema describes the graph messages of this format to package wiagraph.
+var graphSchema = wiagraph.Schema{
 	Graph: graphMsg, Name: 1, Nodes: 2, Inputs: 3, Outputs: 4, Initializers: 5,
-	Node:       onnxgraph.NodeFields{Name: 1, Op: 2, Inputs: 3, Outputs: 4},
+	Node:       wiagraph.NodeFields{Name: 1, Op: 2, Inputs: 3, Outputs: 4},
 	TensorName: 1, Merges: true, UniqueOutputs: true,
 
 	DType: dtypeOf, Code: codeOf, CheckTensor: checkTensor, AppendTensor: putTensor,
@@ -29,7 +29,7 @@ func (p *parser) decodeGraph() error {
 	}
 	p.declared = make([]bool, p.index.Len())
 	g.Tally = p.tally(p.memory.Room(p.hdr.blocks[graphBlock].size))
-	d := &onnxgraph.Decoder{Schema: &graphSchema, Source: &g.Source, Format: p}
+	d := &wiagraph.Decoder{Schema: &graphSchema, Source: &g.Source, Format: p}
 	decoded, err := d.Decode(g.All(), 1)
 	if err == nil {
 		if err = p.memory.Reserve(g.Tally.Cost); err != nil {
@@ -41,7 +41,7 @@ func (p *parser) decodeGraph() error {
 	return g.locate("graph", err)
 }
 
-// Initializer implements onnxgraph.Format. Subgraphs have a separate scope: their
+// Initializer implements wiagraph.Format. Subgraphs have a separate scope: their
 // initializers with data are not tensors of the file.
 func (p *parser) Initializer(msg protobuf.Field, level int, main bool) ([]byte, error) {
 	h := p.head
@@ -72,7 +72,7 @@ func (p *parser) Initializer(msg protobuf.Field, level int, main bool) ([]byte, 
 	return h.name, nil
 }
 
-// AttributeTensor implements onnxgraph.Format. A tensor in an attribute may lack
+// AttributeTensor implements wiagraph.Format. A tensor in an attribute may lack
 // a name, but must have data.
 func (p *parser) AttributeTensor(at int64, level int, pieces ...protobuf.Field) (tensor.View, error) {
 	h := p.head

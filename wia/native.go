@@ -7,8 +7,8 @@ import (
 
 	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
-	"github.com/weightmap/weightmap/internal/onnxgraph"
 	"github.com/weightmap/weightmap/internal/protobuf"
+	"github.com/weightmap/weightmap/internal/wiagraph"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -40,7 +40,7 @@ func (f *parsed) native() (*schema.Native, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, unknown := onnxgraph.Split(signatureBlockMsg, f.payloads[signatureBlock].Win, 1, 2, 15)
+	_, unknown := wiagraph.Split(signatureBlockMsg, f.payloads[signatureBlock].Win, 1, 2, 15)
 	raw = protobuf.PutBytes(protobuf.PutBytes(raw, 4, unknown), 5, meta.Win)
 	// All parts of it were checked.
 	list, _ := graphSchema.Kinds(nativeMsg, raw, 0)
@@ -53,12 +53,12 @@ func (f *parsed) nativeGraph() ([]byte, error) {
 	if g.Size == 0 {
 		return nil, nil
 	}
-	e := onnxgraph.Editor{Schema: &graphSchema, Inline: f.inline}
+	e := wiagraph.Editor{Schema: &graphSchema, Inline: f.inline}
 	raw, start := protobuf.Begin(nil, 1)
 	w := g.Walk(graphMsg, g.All(), 1)
 	for w.Next() {
 		if w.Num == graphSchema.Initializers {
-			_, rest := onnxgraph.Split(tensorMsg, g.Win[w.Start:w.End], graphSchema.DataFields...)
+			_, rest := wiagraph.Split(tensorMsg, g.Win[w.Start:w.End], graphSchema.DataFields...)
 			raw = protobuf.PutBytes(raw, w.Num, rest)
 			continue
 		}
@@ -140,7 +140,7 @@ func originalOf(p *schema.Schema, l *schema.LossList) *original {
 	if !isText(o.metadata, p.Metadata) {
 		o.metadata = nil
 	}
-	e := onnxgraph.Editor{Schema: &graphSchema, Names: map[string]string{}}
+	e := wiagraph.Editor{Schema: &graphSchema, Names: map[string]string{}}
 	for name, old := range n.Renamed {
 		e.Names[old] = name
 	}
@@ -170,7 +170,7 @@ func originalOf(p *schema.Schema, l *schema.LossList) *original {
 		}
 	}
 	if graph.Num != 0 {
-		_, own := onnxgraph.Split(graphMsg, n.Raw[graph.Start:graph.End], graphSchema.Initializers)
+		_, own := wiagraph.Split(graphMsg, n.Raw[graph.Start:graph.End], graphSchema.Initializers)
 		o.graph = e.Follow(own, p, l, func(b []byte) (*schema.Graph, error) { return graphOf(b, p.Tensors) })
 	}
 	return o

@@ -12,9 +12,9 @@ import (
 	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/external"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
-	"github.com/weightmap/weightmap/internal/onnxgraph"
 	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/internal/seal"
+	"github.com/weightmap/weightmap/internal/wiagraph"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -167,7 +167,7 @@ func (w *encoder) graphBlock(p *schema.Schema) (_ []byte, err error) {
 	if p.Graph == nil {
 		return nil, nil
 	}
-	b, rest := onnxgraph.Split(graphMsg, w.from.graph, 1, 2, 3, 4)
+	b, rest := wiagraph.Split(graphMsg, w.from.graph, 1, 2, 3, 4)
 	if w.from.graph == nil {
 		if b, err = graphSchema.AppendGraph(nil, p.Graph); err != nil {
 			return nil, err

@@ -15,8 +15,8 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
+	"github.com/weightmap/weightmap/internal/messages"
 	"github.com/weightmap/weightmap/internal/opsets"
-	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -39,10 +39,10 @@ func TestTypedValues(t *testing.T) {
 			t.Errorf("%s: %v, want %v", tt.name, err, format.ErrCorrupt)
 		}
 	}
-	s := protobuf.InMemory(cat(num(5, 1), num(5, 2)))
+	m := messages.Outermost(string(cat(num(5, 1), num(5, 2))))
 	for values := int64(1); values <= 3; values++ {
-		h := head{message: s.All(), list: int32Data, typ: typeOf(3), values: values, size: values}
-		if out, err := h.typed(s); values == 2 != (err == nil) {
+		h := head{message: m, list: int32Data, typ: typeOf(3), values: values, size: values}
+		if out, err := h.typed(); values == 2 != (err == nil) {
 			t.Errorf("%d values were counted, there are 2: %x, %v", values, out, err)
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"google.golang.org/protobuf/encoding/protowire"
+	"github.com/weightmap/weightmap/internal/messages"
 )
 
 // maxIRVersion is a bound far above real versions.
@@ -27,18 +27,18 @@ func (e *evidence) suffices() bool { return e.version && (e.sets || e.other && !
 // file is truncated.
 func detect(head []byte, _ int64) bool {
 	var e evidence
-	for b := head; len(b) > 0 && !(e.version && e.sets); {
-		num, typ, n := protowire.ConsumeTag(b)
-		if n < 0 {
+	for b := string(head); b != "" && !(e.version && e.sets); {
+		num, typ, n := messages.ConsumeTag(b)
+		if n <= 0 {
 			return false
 		}
-		def := modelMsg.Known(num)
-		if def == nil || typ != def.Kind.WireType() {
+		def := table.Known(typeModel, num)
+		if def == nil || typ != def.Kind.Wire() {
 			return def == nil && e.suffices() // a field of a newer schema
 		}
 		b = b[n:]
-		v, n := protowire.ConsumeVarint(b)
-		if n < 0 {
+		v, n := messages.ConsumeVarint(b)
+		if n <= 0 {
 			return len(b) < 10 && e.suffices() // the head ends here
 		}
 		b = b[n:]
@@ -53,18 +53,18 @@ func detect(head []byte, _ int64) bool {
 		case irVersion:
 			e.version = true
 			plain = v >= 1 && v <= maxIRVersion
-			value = nil
+			value = ""
 		case modelVersion:
-			value = nil
-		case 7:
-			return begins(value, 1, 2, 5, 10, 11, 12, 13, 14, 15, 16) && (e.version || len(value) > 0)
+			value = ""
+		case modelGraph:
+			return begins(value, 1, 2, 5, 10, 11, 12, 13, 14, 15, 16) && (e.version || value != "")
 		case 2, 3, 4, 6:
 			good, plain = plausible(value, v > uint64(len(b)))
-		case 8, 14:
+		case operatorSets, properties:
 			good = begins(value, 1, 2)
-			e.sets = e.sets || num == 8 && len(value) > 0
+			e.sets = e.sets || num == operatorSets && value != ""
 		}
-		if !good || def.Kind.WireType() == protowire.BytesType && v > 1<<40 {
+		if !good || typ == messages.Bytes && v > 1<<40 {
 			return false
 		}
 		e.odd = e.odd || !plain
@@ -75,11 +75,11 @@ func detect(head []byte, _ int64) bool {
 
 // plausible reports whether a string is UTF-8, and whether it has no control characters. A
 // truncated string may end within a character.
-func plausible(b []byte, cut bool) (text, plain bool) {
-	for plain = true; len(b) > 0; {
-		r, n := utf8.DecodeRune(b)
+func plausible(b string, cut bool) (text, plain bool) {
+	for plain = true; b != ""; {
+		r, n := utf8.DecodeRuneInString(b)
 		if r == utf8.RuneError && n == 1 {
-			return cut && len(b) < utf8.UTFMax && !utf8.FullRune(b), plain
+			return cut && len(b) < utf8.UTFMax && !utf8.FullRuneInString(b), plain
 		}
 		plain = plain && (r >= ' ' || r == '\n' || r == '\t' || r == '\r')
 		b = b[n:]
@@ -88,10 +88,10 @@ func plausible(b []byte, cut bool) (text, plain bool) {
 }
 
 // begins reports whether a message is empty or begins with one of its fields.
-func begins(b []byte, nums ...protowire.Number) bool {
-	if len(b) == 0 {
+func begins(b string, nums ...int) bool {
+	if b == "" {
 		return true
 	}
-	num, typ, _ := protowire.ConsumeTag(b)
-	return slices.Contains(nums, num) && (typ == protowire.BytesType || num == 2 && typ == protowire.VarintType)
+	num, typ, _ := messages.ConsumeTag(b)
+	return slices.Contains(nums, num) && (typ == messages.Bytes || num == 2 && typ == messages.Varint)
 }

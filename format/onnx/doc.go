@@ -34,6 +34,8 @@
 // Tensors of attributes stay in the graph as views. Subgraphs are attributes. Their
 // initializers are in the scope of the subgraph, which lists their names.
 //
+// All messages but the data of initializers are in memory, and count in Options.MaxMemory.
+//
 // Everything else is native (see [schema.Schema]): functions, training information, types of
 // intermediate values, quantization annotations, doc strings and unknown fields. Its wire form is
 // checked. The kinds have the names of their fields ("functions", "training_info",
@@ -57,6 +59,9 @@
 //     a length other than the tensor's size. If there is no length, the tensor must extend to the
 //     end of the file, which is then opened with the model and not on first use.
 //
+// Of several errors in the encoding, the one at the lowest offset is reported. Errors in what the
+// messages of the graph mean come after those.
+//
 // A repeated field replaces, or merges with, the one before, as in all protocol buffers.
 // Notes reports a missing IR version or missing operator sets. Checksums of external data
 // are ignored.
@@ -71,9 +76,10 @@
 //
 // # Writing
 //
-// The writer puts the graph last. Tensors become raw data at multiples of 64 bytes; as padding,
-// data_type is repeated before the data, which readers of protocol buffers ignore. Most readers
-// cannot load files of more than 2 GiB, so the writer returns ErrLimit for them.
+// The writer puts the graph last, unless the schema is a copy (see below). Tensors become raw data at
+// multiples of 64 bytes; as padding, data_type is repeated before the data, which readers of
+// protocol buffers ignore. Most readers cannot load files of more than 2 GiB, so the writer returns
+// ErrLimit for them.
 //
 // format.WriteOptions.ExternalFrom moves data to a file next to the model, at multiples of 64
 // bytes, or of 4096 for tensors of at least 4096 bytes. The name of that file consists of the
@@ -91,8 +97,10 @@
 // graph name "graph".
 //
 // A schema with the Native of an ONNX file is a copy: every field of the model is written as it
-// is in that file, except for changes of the schema: metadata, tensors, and names of tensors
-// (Native.Renamed). Annotations of removed tensors, types of values if a tensor has
+// is in that file, in the same order and byte by byte, except for padding, typed data, which
+// becomes raw data, and changes of the schema: metadata, tensors, and names of tensors
+// (Native.Renamed). If the file would not be recognized, its operator sets move to the front, and
+// the graph to the end. Annotations of removed tensors, types of values if a tensor has
 // another dtype, and the native contents of a changed graph are losses. External data of tensors
 // inside the graph becomes part of the model.
 //

@@ -5,8 +5,8 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/schema"
+	"github.com/weightmap/weightmap/internal/messages"
 	"github.com/weightmap/weightmap/internal/opsets"
-	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -68,10 +68,8 @@ func (f *File) Strings(name string) ([]string, error) {
 		return nil, err
 	}
 	list := []string{}
-	s := protobuf.InMemory(b)
-	w := s.Walk(tensorMsg, s.All(), 1)
-	for w.Next() {
-		list = append(list, string(b[w.Start:w.End]))
+	for f := messages.Outermost(string(b)).Cursor(); f.Next(); {
+		list = append(list, f.Text())
 	}
-	return list, w.Err
+	return list, nil
 }

@@ -1,99 +1,102 @@
 package onnx
 
 import (
-	"bytes"
 	"fmt"
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/schema"
-	"github.com/weightmap/weightmap/internal/onnxgraph"
-	"github.com/weightmap/weightmap/internal/protobuf"
+	"github.com/weightmap/weightmap/internal/messages"
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// graphSchema describes the parts of a graph that are specific to ONNX.
-var graphSchema = onnxgraph.Schema{
-	Graph: graphMsg, Nodes: 1, Name: 2, Initializers: 5, Inputs: 11, Outputs: 12,
-	Node:       onnxgraph.NodeFields{Inputs: 1, Outputs: 2, Name: 3, Op: 4},
-	TensorName: 8,
-
-	DType: dtypeOf, Code: codeOf, Explicit: true, CheckTensor: checkTensor, AppendTensor: putTensor,
-	DataFields: dataFields, RawData: rawData,
-}
-
-// readGraph reads the graph and lists its tensors. A graph with only initializers counts as none.
-func (f *parsed) readGraph(msg protobuf.Field) error {
-	f.graph = true
-	f.inside = true
-	msg.At = msg.Start // of errors in the graph as a whole
-	d := &onnxgraph.Decoder{Schema: &graphSchema, Source: f.s, Format: f}
-	g, err := d.Decode(msg, 2)
-	f.inside = false
-	if err != nil || len(g.Nodes)+len(g.Inputs)+len(g.Outputs) == 0 {
-		return err
+// decodeGraph decodes a graph in wire form that has no initializers.
+func decodeGraph(text string) (*schema.Graph, error) {
+	counts := messages.NewCounts()
+	counts.Around = 1
+	m, err := table.Check(typeGraph, text, counts)
+	if err != nil {
+		return nil, placed(typeGraph, text, "graph", err)
 	}
-	if err = f.s.Tally.Charge(msg.At, 16*int64(f.index.Len())); err == nil {
-		g.Initializers = f.index.Names()
-		f.decoded = g
-	}
-	return err
-}
-
-// decodeGraph decodes a graph in wire form without initializers.
-func decodeGraph(b []byte) (*schema.Graph, error) {
-	s := protobuf.InMemory(b)
-	f := newParsed(s, &driver.Index{}, &driver.ParseOptions{})
-	if err := f.readGraph(s.All()); err != nil {
-		return nil, protobuf.InField("graph", err)
+	f := &parsed{index: &driver.Index{}, head: &head{}}
+	f.room.Most = f.memory.Room(int64(len(text)))
+	err = f.decodeGraph(m)
+	if err != nil {
+		return nil, placed(typeGraph, text, "graph", err)
 	}
 	return f.decoded, nil
 }
 
-// watch checks the messages outside of the neutral graph that need more than their encoding
-// checked.
-func (f *parsed) watch(m *protobuf.Message, msg protobuf.Field, level int) (done bool, err error) {
-	switch {
-	case m == sparseMsg && f.inside:
-		return true, f.sparse(msg, level)
-	case m != tensorMsg:
-		return false, nil
+// placed adds the field to an error about a message that is not in a file.
+func placed(t messages.Type, text, name string, err error) error {
+	e, ok := err.(*messages.Error)
+	if !ok {
+		return err
 	}
-	// A copy of the model has the data of tensors in functions and trainings inside.
-	if err = f.head.read(f.s, msg, level); err == nil && f.head.location == 1 {
-		err = f.tensor(f.head, msg, level)
-	}
-	return true, err
+	name = messages.Join(name, table.Path(t, text, e))
+	return &messages.Placed{Field: name, At: e.At + e.Skip, Err: e.Err}
 }
 
-// tensor reads and checks a tensor that is part of the graph, and declares the file of its data.
-func (f *parsed) tensor(h *head, msg protobuf.Field, level int) error {
-	err := h.read(f.s, msg, level)
-	if err == nil {
-		err = h.check(msg.At)
+// checkTensor checks the tensor in h, which is part of the model, and declares the file of its
+// data.
+func (f *parsed) checkTensor(h *head) error {
+	err := h.check()
+	if err != nil || h.location != 1 || f.src == nil {
+		return err
 	}
-	if err == nil && h.location == 1 && f.src != nil {
-		err = protobuf.InField("external_data", f.external(h, msg.At))
-	}
-	return err
+	return f.findExternal(h)
 }
 
-// AttributeTensor implements onnxgraph.Format.
-func (f *parsed) AttributeTensor(_ int64, level int, pieces ...protobuf.Field) (tensor.View, error) {
-	if err := f.tensor(f.head, pieces[0], level); err != nil {
+// findExternal locates external data.
+func (f *parsed) findExternal(h *head) error {
+	space, size, err := f.files.Find(f.src, h.ext.location, h.ext.length < 0)
+	if err != nil {
+		return err
+	}
+	h.ext.space = space
+	if h.ext.length >= 0 || size < 0 {
+		return nil
+	}
+	// To the end of the file.
+	n := size - h.ext.offset
+	if n < 0 {
+		return messages.Errorf(ofMessage, "external_data.offset", tensor.ErrTruncated,
+			"%d, the file has %d bytes", h.ext.offset, size)
+	}
+	elems, _ := tensor.Shape(h.dims).Elems()
+	return h.hold(n, elems, ofMessage, "external_data.length")
+}
+
+// Attribute implements onnxgraph.Tensors.
+func (f *parsed) Attribute(at int64, pieces []messages.Message) (tensor.View, error) {
+	h := f.head
+	err := h.read(pieces[0])
+	if err != nil {
 		return tensor.View{}, err
 	}
-	if err := f.s.Tally.Charge(pieces[0].At, f.head.size); err != nil {
+	err = ofTensor(f.checkTensor(h), at)
+	if err != nil {
 		return tensor.View{}, err
 	}
-	return f.view(f.head, f.s), nil
+	charged := f.room.Charge(at, h.size)
+	if charged != nil {
+		return tensor.View{}, charged
+	}
+	f.outside = f.outside || h.location == 1
+	return f.view(h), nil
 }
 
-// view makes the view of a tensor that was read from s and checked: of the private copy of the
-// graph, or of an external file.
-func (f *parsed) view(h *head, s *protobuf.Source) (v tensor.View) {
-	info := tensor.Info{Name: string(h.name), DType: dtypeOf(h.code), Shape: append(tensor.Shape{}, h.dims...), Encoding: h.encoding()}
+// view makes the view of a tensor that was read and checked: a copy of its data, or of an external
+// file.
+func (f *parsed) view(h *head) tensor.View {
+	info := tensor.Info{
+		Name:     string(h.name),
+		DType:    dtypeOf(h.code),
+		Shape:    append(tensor.Shape{}, h.dims...),
+		Encoding: h.encoding(),
+	}
 	if h.location == 1 {
-		if size := f.files.Size(h.ext.location); h.ext.length < 0 && size >= h.ext.offset {
+		size := f.files.Size(h.ext.location)
+		if h.ext.length < 0 && size >= h.ext.offset {
 			h.size = size - h.ext.offset
 		}
 		info.Offset = h.ext.offset
@@ -101,23 +104,48 @@ func (f *parsed) view(h *head, s *protobuf.Source) (v tensor.View) {
 		info.Stored = h.size
 		return f.files.View(f.src, h.ext.location, &info)
 	}
-	if data, err := h.bytes(s); err == nil { // values that do not fit their type keep no file from being read
-		v, _ = tensor.FromInfo(info, bytes.Clone(data))
+	data, err := h.bytes()
+	if err != nil {
+		return tensor.View{} // values that do not fit their type keep no file from being read
 	}
+	v, _ := tensor.FromInfo(info, data)
 	return v
 }
 
-// Initializer implements onnxgraph.Format. It lists the initializers of the graph; those of
-// subgraphs are in the scope of that graph.
-func (f *parsed) Initializer(msg protobuf.Field, level int, main bool) ([]byte, error) {
+// Initializer implements onnxgraph.Tensors. The reader has listed those of the outermost graph;
+// those of subgraphs are in the scope of that graph.
+func (f *parsed) Initializer(at int64, m messages.Message, main bool) (string, bool, error) {
+	if main {
+		return "", false, nil
+	}
 	h := f.head
-	if err := f.tensor(h, msg, level); err != nil {
-		return nil, err
+	err := h.read(m)
+	if err != nil {
+		return "", false, err
 	}
-	if !main {
-		return h.name, checkName(h.name, msg.At)
+	err = ofTensor(f.checkTensor(h), at)
+	if err != nil {
+		return "", false, err
 	}
-	t := driver.Tensor{Name: h.name, DType: dtypeOf(h.code), Encoding: h.encoding(), Shape: h.dims, Size: h.size, Offset: h.raw.Start}
+	f.outside = f.outside || h.location == 1
+	return string(h.name), true, ofTensor(checkName(h.name), at)
+}
+
+func checkName(name []byte) error {
+	err := driver.CheckName(name)
+	if err != nil {
+		err = fmt.Errorf("%w: %w", tensor.ErrCorrupt, err)
+		return &messages.Error{At: ofMessage, Field: "name", Err: err}
+	}
+	return nil
+}
+
+// add lists the initializer in h, whose message is at from..to in the file.
+func (f *parsed) add(h *head, from, to int64) error {
+	t := driver.Tensor{
+		Name: h.name, DType: dtypeOf(h.code), Encoding: h.encoding(), Shape: h.dims,
+		Size: h.size, Offset: h.raw.offset,
+	}
 	switch {
 	case h.location == 1:
 		t.Space = h.ext.space
@@ -126,50 +154,95 @@ func (f *parsed) Initializer(msg protobuf.Field, level int, main bool) ([]byte, 
 		t.Loaded = true
 		t.Offset = -1
 	}
-	return nil, f.add(&t, msg, record{more: h.more})
+	return f.list(&t, record{at: from, end: to})
 }
 
-func checkName(name []byte, at int64) error {
-	if err := driver.CheckName(name); err != nil {
-		return protobuf.InField("name", &protobuf.Defect{At: at, Err: fmt.Errorf("%w: %w", tensor.ErrCorrupt, err)})
+// list lists a tensor.
+func (f *parsed) list(t *driver.Tensor, r record) error {
+	err := checkName(t.Name)
+	if err != nil {
+		return err
 	}
+	if f.index.Add(t) != nil {
+		return badField("name", "the name %q occurs twice", t.Name)
+	}
+	f.records = append(f.records, r)
 	return nil
 }
 
-// sparse checks that the values and indices of a sparse tensor fit, and lists an initializer of the
-// main graph.
-func (f *parsed) sparse(msg protobuf.Field, level int) error {
-	values := newHead()
-	indices := newHead()
-	dims := tensor.Shape(nil)
-	w := f.s.Walk(sparseMsg, msg, level)
-	for w.Next() {
-		switch w.Num {
-		case 1:
-			w.Err = f.tensor(values, w.Field, level+1)
-		case 2:
-			w.Err = f.tensor(indices, w.Field, level+1)
-		case 3:
-			dims, w.Err = protobuf.AppendInts(f.s, dims, &w.Field, maxRank)
-		}
-	}
-	if w.Err != nil {
-		return w.Err
-	}
-	if _, err := dims.Elems(); err != nil {
-		return protobuf.InField("dims", &protobuf.Defect{At: msg.At, Err: fmt.Errorf("%w: %w", tensor.ErrCorrupt, err)})
-	}
-	n := values.dims
-	index := indices.dims
-	switch {
-	case len(n) != 1:
-		return protobuf.Corruptf("values", msg.At, "missing, or not of one dim")
-	case n[0] > 0 && (dtypeOf(indices.code) != tensor.Int64 || len(index) < 1 || len(index) > 2 || index[0] != n[0] || len(index) == 2 && index[1] != int64(len(dims))):
-		return protobuf.Corruptf("indices", msg.At, "type %d of %v for %d values of %v", indices.code, tensor.Shape(index), n[0], dims)
-	case level > 3:
+// Sparse implements onnxgraph.Tensors. The reader has listed those of the outermost graph.
+func (f *parsed) Sparse(at int64, m messages.Message, main bool) error {
+	if main {
 		return nil
 	}
-	t := driver.Tensor{Name: values.name, Shape: dims, Size: msg.End - msg.Start, Offset: -1, Loaded: true}
-	t.Encoding = &tensor.Encoding{Name: sparsePrefix + typeName(values.code)}
-	return f.add(&t, msg, record{sparse: true})
+	_, err := f.checkSparse(m)
+	return ofTensor(err, at)
+}
+
+// addSparse lists a sparse initializer, whose message is at from..to in the file.
+func (f *parsed) addSparse(m messages.Message, from, to int64) error {
+	t, err := f.checkSparse(m)
+	if err != nil {
+		return err
+	}
+	t.Size = to - from
+	return f.list(t, record{at: from, end: to, sparse: true})
+}
+
+// checkSparse checks that the values and indices of a sparse tensor fit.
+func (f *parsed) checkSparse(m messages.Message) (*driver.Tensor, error) {
+	values := &head{}
+	indices := &head{}
+	dims := tensor.Shape(nil)
+	for c := m.Cursor(); c.Next(); {
+		var err error
+		switch c.Number {
+		case sparseValues:
+			err = f.checkPart(values, &c)
+		case sparseIndices:
+			err = f.checkPart(indices, &c)
+		case sparseDims:
+			if len(dims)+c.Ints() > maxRank {
+				err = messages.Errorf(c.At(), "", tensor.ErrLimit, "more than %d", maxRank)
+				break
+			}
+			dims = messages.AppendInts(dims, &c)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	_, err := dims.Elems()
+	if err != nil {
+		return nil, wrongDims(err)
+	}
+	n := values.dims
+	if len(n) != 1 {
+		return nil, badField("values", "missing, or not of one dim")
+	}
+	if n[0] > 0 && !indices.index(n[0], len(dims)) {
+		return nil, badField("indices", "type %d of %v for %d values of %v",
+			indices.code, tensor.Shape(indices.dims), n[0], dims)
+	}
+	encoding := &tensor.Encoding{Name: sparsePrefix + typeName(values.code)}
+	t := &driver.Tensor{Name: values.name, Shape: dims, Encoding: encoding, Offset: -1, Loaded: true}
+	return t, nil
+}
+
+// checkPart reads and checks a tensor of a sparse tensor.
+func (f *parsed) checkPart(h *head, c *messages.Cursor) error {
+	err := h.read(c.Message())
+	if err != nil {
+		return err
+	}
+	f.outside = f.outside || h.location == 1
+	return ofTensor(f.checkTensor(h), c.At())
+}
+
+// index reports whether a tensor can hold the indices of n values, linear or of each dim.
+func (h *head) index(n int64, rank int) bool {
+	if dtypeOf(h.code) != tensor.Int64 || len(h.dims) < 1 || len(h.dims) > 2 || h.dims[0] != n {
+		return false
+	}
+	return len(h.dims) == 1 || h.dims[1] == int64(rank)
 }

@@ -5,9 +5,9 @@ import (
 	"fmt"
 
 	"github.com/weightmap/weightmap/internal/memory"
-	"github.com/weightmap/weightmap/internal/protobuf"
+	"github.com/weightmap/weightmap/internal/messages"
 	"github.com/weightmap/weightmap/internal/wire"
-	"google.golang.org/protobuf/encoding/protowire"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 // Load implements driver.Parsed for typed data, and for sparse tensors, which are returned in
@@ -21,75 +21,100 @@ func (f *parsed) Load(i int) ([]byte, error) {
 	if r.sparse {
 		return append(memory.Aligned(len(raw))[:0], raw...), nil
 	}
-	h, s, err := headOf(raw)
-	if err == nil && (h.list == 0 || h.size != f.index.Size(i)) {
-		err = protobuf.Corruptf("", 0, "the file changed since it was opened")
+	text := memory.String(raw)
+	data, err := loadTyped(text, f.index.Size(i))
+	e, ok := err.(*messages.Error)
+	if !ok {
+		return data, err
 	}
-	var data []byte
-	if err == nil {
-		data, err = h.bytes(s)
-	}
-	if d, ok := err.(*protobuf.Defect); ok {
-		err = wire.Error(formatName, fmt.Sprintf("tensor %q", f.index.Name(i)), r.at+d.At, fmt.Errorf("%s: %w", d.Path, d.Err))
-	}
-	return data, err
+	field := table.Path(typeTensor, text, e)
+	err = fmt.Errorf("%s: %w", field, e.Err)
+	name := fmt.Sprintf("tensor %q", f.index.Name(i))
+	return nil, wire.Error(formatName, name, r.at+max(e.At, 0)+e.Skip, err)
 }
 
-// headOf reads the message of a tensor.
-func headOf(raw []byte) (*head, *protobuf.Source, error) {
-	h := newHead()
-	s := protobuf.InMemory(raw)
-	err := h.read(s, s.All(), 3)
-	if err == nil {
-		err = h.check(0)
+// loadTyped returns the typed data of an encoded tensor, which may have changed since it was
+// checked.
+func loadTyped(text string, size int64) ([]byte, error) {
+	m, err := table.Check(typeTensor, text, messages.NewCounts())
+	if err != nil {
+		return nil, err
 	}
-	return h, s, err
+	h := &head{}
+	err = h.read(m)
+	if err != nil {
+		return nil, err
+	}
+	err = h.check()
+	if err != nil {
+		return nil, err
+	}
+	if h.list == 0 || h.size != size {
+		return nil, messages.Errorf(0, "", tensor.ErrCorrupt, "the file changed since it was opened")
+	}
+	return h.bytes()
 }
 
-// bytes returns the data of a tensor whose message is in s: little-endian, or the fields
-// themselves. Raw data is not copied.
-func (h *head) bytes(s *protobuf.Source) ([]byte, error) {
+// bytes returns a copy of the data of a tensor in memory: little-endian, or the fields themselves.
+func (h *head) bytes() ([]byte, error) {
 	switch {
 	case h.list != 0:
-		return h.typed(s)
-	case h.raw.Num == 0 || h.size == 0:
-		return []byte{}, nil
+		return h.typed()
+	case h.raw.found && h.size > 0:
+		return append(memory.Aligned(len(h.raw.text))[:0], h.raw.text...), nil
 	}
-	return s.Bytes(h.raw.Start, h.raw.End)
+	return []byte{}, nil
 }
 
-// typed returns typed data as raw data. The message may have changed since it was checked: the
-// size of the result does not.
-func (h *head) typed(s *protobuf.Source) ([]byte, error) {
-	if err := wire.CheckSize(h.size); err != nil {
+// typed returns typed data as raw data. The message may have changed since it was checked: the size
+// of the result does not.
+func (h *head) typed() ([]byte, error) {
+	err := wire.CheckSize(h.size)
+	if err != nil {
 		return nil, err
 	}
 	out := memory.Aligned(int(h.size))[:0]
 	width := h.size / max(1, h.values)
-	w := s.Walk(tensorMsg, h.message, 1)
-	for w.Next() {
-		switch packed := w.Typ == protowire.BytesType; {
-		case int(w.Num) != h.list:
-		case h.inFields():
-			w.Err = s.Keep(&out, &w.Field)
-		case packed && w.Num != floatData && w.Num != doubleData:
-			for p, v := w.Start, uint64(0); p < w.End && w.Err == nil; {
-				if v, p, w.Err = s.Varint(p, w.End); w.Err == nil {
-					out, w.Err = h.appendValue(out, w.At, v, width)
-				}
-			}
-		case packed:
-			var b []byte
-			b, w.Err = s.Bytes(w.Start, w.End)
-			out = append(out, b...)
-		default:
-			out, w.Err = h.appendValue(out, w.At, w.Val, width)
+	for f := h.message.Cursor(); f.Next(); {
+		if f.Number != h.list {
+			continue
+		}
+		if h.inFields() {
+			out = append(out, f.Raw()...)
+			continue
+		}
+		out, err = h.appendValues(out, &f, width)
+		if err != nil {
+			return nil, err
 		}
 	}
-	if w.Err == nil && int64(len(out)) != h.size {
-		return nil, protobuf.Corruptf("", 0, "%d bytes of values, there were %d", len(out), h.size)
+	if int64(len(out)) != h.size {
+		return nil, messages.Errorf(0, "", tensor.ErrCorrupt,
+			"%d bytes of values, there were %d", len(out), h.size)
 	}
-	return out, w.Err
+	return out, nil
+}
+
+// appendValues appends the values of a field, packed or not.
+func (h *head) appendValues(out []byte, f *messages.Cursor, width int64) (_ []byte, err error) {
+	if f.Wire != messages.Bytes {
+		return h.appendValue(out, f.At(), f.Bits(), width)
+	}
+	if h.list == floatData || h.list == doubleData {
+		return append(out, f.Text()...), nil
+	}
+	for text := f.Text(); text != ""; {
+		v, n := messages.ConsumeVarint(text)
+		if n <= 0 {
+			return out, nil // the file changed, and the size will be another
+		}
+		text = text[n:]
+		out, err = h.appendValue(out, f.At(), v, width)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
 }
 
 // appendValue appends the low bytes of a value, which must fit in them with or without a sign.
@@ -97,8 +122,11 @@ func (h *head) typed(s *protobuf.Source) ([]byte, error) {
 func (h *head) appendValue(b []byte, at int64, v uint64, width int64) ([]byte, error) {
 	most := uint64(1)<<(8*width) - 1
 	x := int64(int32(v)) // all for a width of 8
-	if h.list == uint64Data && v > most || h.list == int32Data && (x > int64(most) || x < -int64(most/2)-1) {
-		return b, protobuf.Corruptf("", at, "%d does not fit in %d bytes", int64(v), width)
+	isLarge := h.list == uint64Data && v > most
+	isOutside := h.list == int32Data && (x > int64(most) || x < -int64(most/2)-1)
+	if isLarge || isOutside {
+		return b, messages.Errorf(at, "", tensor.ErrCorrupt,
+			"%d does not fit in %d bytes", int64(v), width)
 	}
 	var le [8]byte
 	binary.LittleEndian.PutUint64(le[:], v)

@@ -50,7 +50,7 @@ func graphLosses(p *schema.Schema, l *schema.LossList) {
 	if sets, _ := p.Metadata.Get(opsets.Key); sets == nil { // else the operators are ONNX's, of some version
 		operatorLosses(g, l)
 	}
-	graphSchema.Losses(p, l)
+	dialect.Losses(p, l)
 }
 
 // operatorLosses refuses operators that ONNX's own set does not have, in graphs within nodes too.

@@ -1,26 +1,25 @@
 package onnx
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/schema"
+	"github.com/weightmap/weightmap/internal/messages"
 	"github.com/weightmap/weightmap/internal/onnxgraph"
 	"github.com/weightmap/weightmap/internal/opsets"
-	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/internal/textmeta"
-	"google.golang.org/protobuf/encoding/protowire"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 // model is a ModelProto without its graph.
 type model struct {
-	fields [len(modelKeys)]any // by number: int64, string, or nil
+	values [len(modelKeys)]any // by field number: int64, string, or nil
 	opsets []schema.OperatorSet
 	props  []stringEntry
 }
@@ -29,20 +28,82 @@ type stringEntry struct{ key, value string }
 
 // modelKeys are the metadata keys of single fields, by number.
 var modelKeys = [...]string{
-	irVersion: opsets.KeyIRVersion, 2: "producer_name", 3: "producer_version", 4: "domain", modelVersion: "model_version", 6: "doc_string",
+	irVersion:    opsets.KeyIRVersion,
+	2:            "producer_name",
+	3:            "producer_version",
+	4:            "domain",
+	modelVersion: "model_version",
+	6:            "doc_string",
 }
 
-// The fields that are numbers.
-const (
-	irVersion    = 1
-	modelVersion = 5
-)
+// propertyBytes is the memory of a property besides its texts: in the list of properties, which
+// doubles as it grows, in the metadata, and in a sorted list of keys.
+const propertyBytes = 3*32 + 48 + 16
+
+// decode decodes the fields of a model. Their texts outlive it, so they are copies.
+func (m *model) decode(msg messages.Message, room *messages.Room) error {
+	for f := msg.Cursor(); f.Next(); {
+		cost := int64(0)
+		switch f.Number {
+		case irVersion, modelVersion:
+			m.values[f.Number] = f.Int()
+		case 2, 3, 4, 6:
+			cost = int64(len(f.Text()))
+		case operatorSets:
+			m.opsets = append(m.opsets, operatorSet(f.Message()))
+		case properties:
+			cost = propertyBytes + int64(len(f.Text()))
+		}
+		err := room.Charge(f.At(), cost)
+		if err != nil {
+			return err
+		}
+		switch f.Number {
+		case 2, 3, 4, 6:
+			m.values[f.Number] = strings.Clone(f.Text())
+		case properties:
+			m.props = append(m.props, property(f.Message()))
+		}
+	}
+	key, found := onnxgraph.Duplicate(len(m.props), func(i int) string { return m.props[i].key })
+	if found {
+		err := messages.Errorf(0, "metadata_props", tensor.ErrCorrupt,
+			"the name %.200q occurs twice", key)
+		err.Whole = true
+		return err
+	}
+	return nil
+}
+
+func operatorSet(m messages.Message) (set schema.OperatorSet) {
+	for f := m.Cursor(); f.Next(); {
+		switch f.Number {
+		case setDomain:
+			set.Domain = strings.Clone(f.Text())
+		case setVersion:
+			set.Version = f.Int()
+		}
+	}
+	return set
+}
+
+func property(m messages.Message) (e stringEntry) {
+	for f := m.Cursor(); f.Next(); {
+		switch f.Number {
+		case entryKey:
+			e.key = strings.Clone(f.Text())
+		case entryValue:
+			e.value = strings.Clone(f.Text())
+		}
+	}
+	return e
+}
 
 // metadata returns the fields of the model under their names, then metadata_props.
 func (m *model) metadata() schema.Metadata {
 	out := make(schema.Metadata, 0, 7+len(m.props))
 	add := func(key string, value any) { out = append(out, schema.Entry{Key: key, Value: value}) }
-	for num, value := range m.fields {
+	for num, value := range m.values {
 		if value != nil {
 			add(modelKeys[num], value)
 		}
@@ -60,10 +121,10 @@ func (m *model) metadata() schema.Metadata {
 // notes lists tolerated oddities.
 func (f *parsed) notes() []string {
 	var notes []string
-	if f.model.fields[irVersion] == nil {
+	if f.fields.values[irVersion] == nil {
 		notes = append(notes, "the file does not say its IR version")
 	}
-	if len(f.model.opsets) == 0 {
+	if len(f.fields.opsets) == 0 {
 		notes = append(notes, "the file imports no operator sets")
 	}
 	return notes
@@ -81,10 +142,10 @@ type header struct {
 // take takes an entry of the metadata. Those that are no field of the model become entries.
 func (h *header) take(e schema.Entry) error {
 	num := slices.Index(modelKeys[:], e.Key)
-	free := num > 0 && h.fields[num] == nil
+	free := num > 0 && h.values[num] == nil
 	isNumber := num == irVersion || num == modelVersion
 	if n, ok := e.Value.(int64); ok && free && isNumber {
-		h.fields[num] = n
+		h.values[num] = n
 		return nil
 	}
 	value, err := e.Text()
@@ -96,7 +157,7 @@ func (h *header) take(e schema.Entry) error {
 	}
 	_, isText := e.Value.(string)
 	if free && !isNumber && isText && !h.file.isProperty(num) {
-		h.fields[num] = value
+		h.values[num] = value
 		return nil
 	}
 	if sets, exact := opsets.Parse(e.Value); e.Key == opsets.Key && exact && !h.sets {
@@ -121,12 +182,12 @@ func (h *header) fill(p *schema.Schema) {
 		value, _ := e.Value.(string)
 		h.props = append(h.props, stringEntry{e.Key, value})
 	}
-	if h.fields[irVersion] == nil {
+	if h.values[irVersion] == nil {
 		v := int64(opsets.DefaultIRVersion)
 		for i := range p.Tensors {
 			v = max(v, irVersionOf(storageOf(&p.Tensors[i]).code))
 		}
-		h.fields[irVersion] = v
+		h.values[irVersion] = v
 	}
 	domains := map[string]bool{}
 	p.Graph.Walk(func(g *schema.Graph) {
@@ -164,68 +225,134 @@ func irVersionOf(code int32) int64 {
 	return 1
 }
 
-// front returns the model without its graph. Operator sets come first, so that the file is
-// recognized for any texts.
-func (h *header) front() []byte {
-	b := h.field(nil, irVersion)
-	for _, o := range h.opsets {
-		field := h.file.sets[o]
-		if field == nil {
-			field = protobuf.PutBytes(nil, 8, protobuf.PutInt(protobuf.PutText(nil, 1, o.Domain), 2, o.Version))
-		}
-		b = append(b, field...)
+// fields returns the fields of the model, with an empty one for the graph: in the order of the file
+// that the model is a copy of. Those that the file does not have precede the graph.
+func (h *header) fields() []modelField {
+	fresh := h.encoded()
+	queue := map[int][]modelField{}
+	for _, f := range fresh {
+		queue[f.number] = append(queue[f.number], f)
 	}
-	for num := irVersion + 1; num < len(h.fields); num++ {
-		b = h.field(b, num)
+	used := map[int]int{}
+	var out []modelField
+	for _, f := range h.file.fields {
+		if !isHeader(f.number) {
+			out = append(out, f)
+			continue
+		}
+		if used[f.number] < len(queue[f.number]) {
+			out = append(out, queue[f.number][used[f.number]])
+			used[f.number]++
+		}
+	}
+	var rest []modelField
+	for _, f := range fresh {
+		if used[f.number] == 0 {
+			rest = append(rest, f)
+			continue
+		}
+		used[f.number]--
+	}
+	graph := slices.IndexFunc(out, isGraph)
+	if graph < 0 {
+		return append(append(out, rest...), modelField{number: modelGraph})
+	}
+	return slices.Insert(out, graph, rest...)
+}
+
+func isGraph(f modelField) bool { return f.number == modelGraph }
+
+// encoded returns the fields that the metadata of a schema has, operator sets second. What has not
+// changed is as it was.
+func (h *header) encoded() (fields []modelField) {
+	for number := range h.values {
+		if h.values[number] != nil {
+			fields = append(fields, modelField{number, h.value(number)})
+		}
+		if number != irVersion {
+			continue
+		}
+		for _, o := range h.opsets {
+			fields = append(fields, modelField{operatorSets, h.operatorSet(o)})
+		}
 	}
 	for _, e := range h.props {
-		field := h.file.props[e]
-		if field == nil {
-			field = putEntry(nil, 14, e)
-		}
-		b = append(b, field...)
+		fields = append(fields, modelField{properties, h.property(e)})
 	}
-	return append(b, h.file.rest...)
+	return fields
 }
 
-// field appends a field of the model, if the schema has it.
-func (h *header) field(b []byte, num int) []byte {
-	switch v := h.fields[num].(type) {
+// value returns a single field.
+func (h *header) value(number int) []byte {
+	raw := h.file.single[number]
+	if raw != nil && h.file.model.values[number] == h.values[number] {
+		return raw
+	}
+	switch v := h.values[number].(type) {
 	case int64:
-		return protobuf.PutVarint(b, protowire.Number(num), v)
+		return messages.AppendVarint(nil, number, v)
 	case string:
-		return protobuf.PutBytes(b, protowire.Number(num), v)
+		return messages.AppendBytes(nil, number, v)
 	}
-	return b
+	return nil
 }
 
-func putEntry(b []byte, num protowire.Number, e stringEntry) []byte {
-	return protobuf.PutBytes(b, num, protobuf.PutText(protobuf.PutText(nil, 1, e.key), 2, e.value))
+// operatorSet returns the field of an operator set.
+func (h *header) operatorSet(o schema.OperatorSet) []byte {
+	raw := h.file.sets[o]
+	if raw != nil {
+		return raw
+	}
+	b, start := messages.Begin(nil, operatorSets)
+	b = messages.AppendInt(messages.AppendText(b, setDomain, o.Domain), setVersion, o.Version)
+	return messages.End(b, start)
 }
 
-// encode encodes the schema without its tensors: what precedes the graph, and the graph before and
-// after its initializers. The graph comes last, so that a truncated file is never taken for a whole
-// one.
-func (w *writer) encode() (err error) {
-	h := header{keys: map[string]bool{}}
-	if h.file, err = originalOf(w.schema, &schema.LossList{}); err != nil {
-		return err
+// property returns the field of an entry of metadata_props.
+func (h *header) property(e stringEntry) []byte {
+	raw := h.file.props[e]
+	if raw != nil {
+		return raw
 	}
-	h.fill(w.schema)
-	w.front = h.front()
-	// The reader must not refuse what is written.
-	if err = newParsed(protobuf.InMemory(w.front), &driver.Index{}, &driver.ParseOptions{}).readModel(); err != nil {
-		return err
+	return appendEntry(nil, properties, e)
+}
+
+func appendEntry(b []byte, number int, e stringEntry) []byte {
+	b, start := messages.Begin(b, number)
+	b = messages.AppendText(b, entryKey, e.key)
+	b = messages.AppendText(b, entryValue, e.value)
+	return messages.End(b, start)
+}
+
+// setsFirst moves the IR version and the operator sets to the front, and the graph to the end: a
+// file is recognized by them for any texts.
+func setsFirst(fields []modelField) []modelField {
+	rank := func(f modelField) int {
+		return slices.Index([]int{irVersion, operatorSets, 0, modelGraph}, f.number)
 	}
-	graph := h.file.graph
-	if graph == nil {
-		named := *cmp.Or(w.schema.Graph, &schema.Graph{})
-		named.Name = cmp.Or(named.Name, opsets.DefaultGraphName)
-		if graph, err = graphSchema.AppendGraph(nil, &named); err == nil {
-			_, err = decodeGraph(graph)
+	var out []modelField
+	for _, place := range []int{0, 1, -1, 3} {
+		for _, f := range fields {
+			if rank(f) != place {
+				continue
+			}
+			if f.number == operatorSets {
+				f.raw = knownFirst(f.raw)
+			}
+			out = append(out, f)
 		}
 	}
-	w.shells = h.file.shells
-	w.after, w.before = onnxgraph.Split(graphMsg, graph, graphSchema.Inputs, graphSchema.Outputs)
-	return err
+	return out
+}
+
+// knownFirst returns the field of an operator set with the known fields first.
+func knownFirst(raw []byte) []byte {
+	c := messages.Outermost(string(raw)).Cursor()
+	c.Next()
+	b, start := messages.Begin(nil, operatorSets)
+	b = messages.AppendOnly(b, c.Message(), setDomain, setVersion)
+	if len(b) == start && c.Text() != "" {
+		b = messages.AppendVarint(b, setVersion, 0) // as it is without
+	}
+	return messages.End(messages.AppendOthers(b, c.Message(), setDomain, setVersion), start)
 }

@@ -346,9 +346,13 @@ func TestInlined(t *testing.T) {
 	}
 }
 
-// TestNativeMemory: Options.MaxMemory bounds what is copied, also of fields that no table has.
+// TestNativeMemory: Options.MaxMemory bounds the messages in memory, also fields that no table has,
+// and what Native copies.
 func TestNativeMemory(t *testing.T) {
-	f, err := openBytes(nativeModel(str(600, strings.Repeat("x", 1<<20))), &format.Options{MaxMemory: 1 << 19})
+	model := nativeModel(str(600, strings.Repeat("x", 1<<20)))
+	expect.Refused(t, format.ErrLimit, "opening")(openBytes(model, &format.Options{MaxMemory: 1 << 19}))
+	f, err := openBytes(model, &format.Options{MaxMemory: 5 << 19})
 	expect.OK(t, err)
-	expect.Refused(t, format.ErrLimit)(f.Native())
+	defer f.Close()
+	expect.Refused(t, format.ErrLimit, "a copy")(f.Native())
 }

@@ -10,24 +10,25 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/external"
+	"github.com/weightmap/weightmap/internal/messages"
 	"github.com/weightmap/weightmap/internal/onnxgraph"
-	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
 
 // parsed is an open file besides its index.
 type parsed struct {
-	src     driver.Source
+	structure
+	src     driver.Source // nil for a model that is written
 	index   *driver.Index
-	o       *driver.ParseOptions
-	s       *protobuf.Source // the file, during parse
-	head    *head            // of the current tensor
-	graph   bool             // the graph was found
-	inside  bool             // it is being read
-	records []record         // by tensor
+	memory  *driver.Memory
+	head    *head // of the current tensor
+	room    messages.Room
+	records []record // by tensor
 	files   external.Files
-	model   model
+	found   bool // the file has a graph
+	outside bool // the data of a tensor within the graph, a function or a training is external
+	fields  model
 	decoded *schema.Graph
 }
 
@@ -35,15 +36,6 @@ type parsed struct {
 type record struct {
 	at, end int64
 	sparse  bool
-	more    bool // its message has fields that only Native has
-}
-
-// newParsed returns a parser of s.
-func newParsed(s *protobuf.Source, x *driver.Index, o *driver.ParseOptions) *parsed {
-	f := &parsed{s: s, index: x, o: o, head: newHead()}
-	s.Tally = protobuf.NewTally(o.Memory.Room(s.Size))
-	s.Watch = f.watch
-	return f
 }
 
 // lists holds memory for records, whose number is known only at the end.
@@ -51,36 +43,31 @@ var lists = sync.Pool{New: func() any { return new([]record) }}
 
 // Parse implements driver.Driver. It reads everything but the data of initializers and external
 // files.
-func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.ParseOptions) (*driver.Parsed, error) {
-	s := protobuf.OpenFile(src, 0, src.Size())
-	defer s.Close()
-	f := newParsed(s, x, o)
-	list := lists.Get().(*[]record)
-	f.src = src
-	f.records = (*list)[:0]
-	err := f.readModel()
-	*list = f.records
-	f.records = slices.Clone(f.records)
-	lists.Put(list)
-	switch {
-	case src.Size() == 0:
-		err = protobuf.Defectf(0, tensor.ErrTruncated, "the file is empty")
-	case err == nil && !f.graph:
-		err = protobuf.InField("graph", protobuf.Defectf(0, tensor.ErrTruncated, "missing: the file was cut short, or is no model"))
-	case err == nil:
-		err = o.Memory.Reserve(s.Tally.Cost)
+func (fileFormat) Parse(
+	src driver.Source, x *driver.Index, o *driver.ParseOptions,
+) (*driver.Parsed, error) {
+	if src.Size() == 0 {
+		return nil, wire.Errorf(formatName, "model", 0, tensor.ErrTruncated, "the file is empty")
 	}
-	if d, ok := err.(*protobuf.Defect); ok {
-		err = wire.Error(formatName, cmp.Or(d.Path, "model"), d.At, d.Err)
-	}
+	f := &parsed{src: src, index: x, memory: o.Memory, head: &head{}}
+	f.room.Most = o.Memory.Room(src.Size())
+	model, graph, err := f.read()
 	if err != nil {
 		return nil, err
 	}
-	f.s = nil
+	err = f.decode(model, graph)
+	if err != nil {
+		return nil, err
+	}
+	err = o.Memory.Reserve(f.room.Cost)
+	if err != nil {
+		return nil, err
+	}
+	f.head = nil
 	return &driver.Parsed{
 		Own:      f,
 		Notes:    f.notes(),
-		Metadata: f.model.metadata(),
+		Metadata: f.fields.metadata(),
 		Graph:    f.decoded,
 		Native:   f.Native,
 		RecordAt: func(i int) int64 { return f.records[i].at },
@@ -89,94 +76,143 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.ParseOptio
 	}, nil
 }
 
-// readModel reads the model from top to bottom.
-func (f *parsed) readModel() error {
-	m := &f.model
-	inside := false
-	w := f.s.Walk(modelMsg, f.s.All(), 1)
-	for w.Next() {
-		switch {
-		case w.Num != 7:
-			m.field(f.s, &w)
-		case f.graph:
-			w.Err = protobuf.Corruptf("", w.At, "it occurs twice")
-		default:
-			w.Err = f.readGraph(w.Field)
-		}
-		inside = w.Err != nil
+// read copies the messages into memory, checks them, and lists the tensors. Of several errors it
+// returns the one at the lowest offset.
+func (f *parsed) read() (model, graph messages.Message, err error) {
+	list := lists.Get().(*[]record)
+	f.records = (*list)[:0]
+	defer func() {
+		*list = f.records
+		f.records = slices.Clone(f.records)
+		lists.Put(list)
+	}()
+	f.model.Begin(f.memory)
+	f.graph.Begin(f.memory)
+	counts := messages.NewCounts()
+	read := f.readFile(counts)
+	err = f.model.Finish()
+	if err != nil {
+		f.graph.Drop()
+		return model, graph, err
 	}
-	if d, ok := w.Err.(*protobuf.Defect); ok && d.Short && !inside && (d.Path != "" || w.At > 0) {
-		d.Err = fmt.Errorf("%w: %s", tensor.ErrTruncated, strings.TrimPrefix(d.Err.Error(), tensor.ErrCorrupt.Error()+": "))
+	err = f.graph.Finish()
+	if err != nil {
+		return model, graph, err
 	}
-	if w.Err != nil {
-		return w.Err
+	counts.Around = 0
+	model, badModel := table.Check(typeModel, f.model.Text(), counts)
+	counts.Around = 1
+	counts.Checked = 1<<initializer | 1<<sparseInitializer
+	graph, badGraph := table.Check(typeGraph, f.graph.Text(), counts)
+	return model, graph, lowest(f.placeModel(badModel), f.placeGraph(badGraph), read)
+}
+
+// readFile copies the messages into memory, and lists the tensors.
+func (f *parsed) readFile(counts *messages.Counts) error {
+	section := messages.OpenSection(f.src, 0, f.src.Size())
+	defer section.Close()
+	r := &reader{parsed: f, section: section, counts: counts}
+	counts.Around = 2
+	r.shell.Begin(f.memory)
+	defer r.shell.Drop()
+	err := r.readModel()
+	p, ok := err.(*messages.Placed)
+	if ok {
+		return wire.Error(formatName, cmp.Or(p.Field, "model"), p.At, p.Err)
+	}
+	return err
+}
+
+// decode decodes what is not a tensor of the model.
+func (f *parsed) decode(model, graph messages.Message) error {
+	err := f.fields.decode(model, &f.room)
+	if err != nil {
+		return f.placeModel(err)
+	}
+	if !f.found {
+		return wire.Errorf(formatName, "graph", 0, tensor.ErrTruncated,
+			"missing: the file was cut short, or is no model")
 	}
 	f.index.Version = "unknown"
-	if v := m.fields[irVersion]; v != nil {
+	if v := f.fields.values[irVersion]; v != nil {
 		f.index.Version = fmt.Sprint(v)
 	}
-	return onnxgraph.Distinct(modelMsg, 14, m.props, func(e *stringEntry) string { return e.key }, 0)
+	err = f.decodeGraph(graph)
+	if err != nil {
+		return f.placeGraph(err)
+	}
+	return f.placeModel(f.declareTensors(typeModel, model))
 }
 
-// add lists the tensor in a field.
-func (f *parsed) add(t *driver.Tensor, msg protobuf.Field, r record) error {
-	if err := checkName(t.Name, msg.At); err != nil {
+// placeModel adds field and offset to an error about the model.
+func (f *parsed) placeModel(err error) error {
+	e, ok := err.(*messages.Error)
+	if !ok {
 		return err
 	}
-	if f.index.Add(t) != nil {
-		return protobuf.Corruptf("name", msg.At, "the name %q occurs twice", t.Name)
-	}
-	r.at = msg.Start
-	r.end = msg.End
-	f.records = append(f.records, r)
-	return nil
+	name := table.Path(typeModel, f.model.Text(), e)
+	return wire.Error(formatName, cmp.Or(name, "model"), f.model.At(e.At)+e.Skip, e.Err)
 }
 
-// external locates external data.
-func (f *parsed) external(h *head, at int64) error {
-	space, size, err := f.files.Find(f.src, h.ext.location, h.ext.length < 0)
+// placeGraph adds field and offset to an error about the graph.
+func (f *parsed) placeGraph(err error) error {
+	e, ok := err.(*messages.Error)
+	if !ok {
+		return err
+	}
+	name := strings.TrimSuffix("graph."+table.Path(typeGraph, f.graph.Text(), e), ".")
+	return wire.Error(formatName, name, f.graph.At(e.At)+e.Skip, e.Err)
+}
+
+// decodeGraph decodes the graph. A graph with only initializers counts as none.
+func (f *parsed) decodeGraph(m messages.Message) error {
+	d := &onnxgraph.Decoder{Dialect: &dialect, Room: f.room, Tensors: f}
+	g, err := d.Decode(m)
+	f.room = d.Room
 	if err != nil {
 		return err
 	}
-	h.ext.space = space
-	if h.ext.length < 0 && size >= 0 {
-		// To the end of the file.
-		n := size - h.ext.offset
-		elems, _ := tensor.Shape(h.dims).Elems()
-		if n < 0 {
-			return protobuf.InField("offset", protobuf.Defectf(at, tensor.ErrTruncated, "%d, the file has %d bytes", h.ext.offset, size))
+	if len(g.Nodes)+len(g.Inputs)+len(g.Outputs) == 0 {
+		return nil
+	}
+	charged := f.room.Charge(0, 16*int64(f.index.Len()))
+	if charged != nil {
+		charged.Whole = true
+		return charged
+	}
+	g.Initializers = f.index.Names()
+	f.decoded = g
+	return nil
+}
+
+// declareTensors declares the external files of the tensors in a message: a copy of the model has
+// their data inside.
+func (f *parsed) declareTensors(t messages.Type, m messages.Message) error {
+	for c := m.Cursor(); c.Next(); {
+		def := table.Field(t, &c)
+		if def == nil || def.Kind != messages.Nested {
+			continue
 		}
-		return protobuf.InField("length", h.holds(n, elems, at))
+		var err error
+		if def.Of == typeTensor {
+			err = f.declareTensor(c.At(), c.Message())
+		} else {
+			err = f.declareTensors(def.Of, c.Message())
+		}
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// propertyBytes is the memory of a property besides its texts: in the list of properties, which
-// doubles as it grows, in the metadata, and in a sorted list of keys.
-const propertyBytes = 3*32 + 48 + 16
-
-// field takes a field of the model, or only checks it.
-func (m *model) field(s *protobuf.Source, w *protobuf.Walk) {
-	switch w.Num {
-	case irVersion, modelVersion:
-		m.fields[w.Num] = int64(w.Val)
-	case 2, 3, 4, 6:
-		if w.Err = s.Tally.Charge(w.At, w.End-w.Start); w.Err == nil {
-			var text []byte
-			text, w.Err = s.Bytes(w.Start, w.End)
-			m.fields[w.Num] = string(text)
-		}
-	case 8:
-		var set schema.OperatorSet
-		w.Err = s.Read(opsetMsg, w.Field, 2, &protobuf.Into{1: &set.Domain, &set.Version})
-		m.opsets = append(m.opsets, set)
-	case 14:
-		if w.Err = s.Tally.Charge(w.At, propertyBytes+w.End-w.Start); w.Err == nil {
-			var e stringEntry
-			w.Err = s.Read(entryMsg, w.Field, 2, &protobuf.Into{1: &e.key, &e.value})
-			m.props = append(m.props, e)
-		}
-	default:
-		w.Check()
+// declareTensor checks a tensor in the field at an offset, if its data is external.
+func (f *parsed) declareTensor(at int64, m messages.Message) error {
+	h := f.head
+	err := h.read(m)
+	if err != nil || h.location != 1 {
+		return err
 	}
+	f.outside = true
+	return ofTensor(f.checkTensor(h), at)
 }

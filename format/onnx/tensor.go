@@ -9,36 +9,41 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/external"
-	"github.com/weightmap/weightmap/internal/protobuf"
+	"github.com/weightmap/weightmap/internal/messages"
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// head is a TensorProto without its data, in memory that is reused for the next
-// tensor.
+// head is a TensorProto without its data, in memory that is reused for the next tensor.
 type head struct {
-	message  protobuf.Field
-	name     []byte
-	dims     []int64
-	code     int32
-	location int32
-	segment  protobuf.Field
-	more     bool // it has fields that a tensor.Info has no place for
-	raw      protobuf.Field
-	list     int   // the field of typed data, 0 for none
-	lists    int   // how many such fields there are
-	values   int64 // in the list
-	wire     int64 // bytes that string_data takes on the wire, tags and lengths included
-	ext      externalHead
-	into     *[2]protobuf.Into // see newHead
+	message   messages.Message // with its data, unless the reader left them in the file
+	name      []byte
+	dims      []int64
+	code      int32
+	location  int32
+	segmented bool
+	raw       rawHead
+	list      int   // the field of typed data, 0 for none
+	lists     int   // how many such fields there are
+	values    int64 // in the list
+	wire      int64 // bytes that the list takes on the wire, tags and lengths included
+	ext       externalHead
 
 	// Set by check.
 	typ  *elemType
 	size int64
 }
 
+// rawHead is raw_data.
+type rawHead struct {
+	found  bool
+	at     int64  // offset of the field in the message
+	offset int64  // of the data in the file
+	text   string // the data in memory
+	size   int64
+}
+
 // externalHead is external_data. A length of -1 means to the end of the file.
 type externalHead struct {
-	key, value     []byte // of the current entry
 	location       []byte
 	offset, length int64
 	seen           uint8 // a bit for each key
@@ -46,194 +51,255 @@ type externalHead struct {
 	space          driver.Space // of the file, set by parsed.external
 }
 
-// newHead returns a head that knows where the fields of a TensorProto go that need no more, and
-// those of an entry of external_data.
-func newHead() *head {
-	h := &head{}
-	h.into = &[2]protobuf.Into{
-		{2: &h.code, 3: &h.segment, 8: &h.name, rawData: &h.raw, 14: &h.location},
-		{1: &h.ext.key, 2: &h.ext.value},
-	}
-	return h
+// reset clears h for the next tensor.
+func (h *head) reset() {
+	*h = head{name: h.name[:0], dims: h.dims[:0]}
+	h.ext.length = -1
 }
 
-// read replaces h by the TensorProto in a field, checking the wire rules. Lists of data are
-// counted, not held.
-func (h *head) read(s *protobuf.Source, msg protobuf.Field, level int) error {
-	e := externalHead{key: h.ext.key, value: h.ext.value, location: h.ext.location[:0], length: -1}
-	*h = head{message: msg, name: h.name[:0], dims: h.dims[:0], ext: e, into: h.into}
-	w := s.Walk(tensorMsg, msg, level)
-	for w.Next() {
-		h.more = h.more || w.Def == nil || w.Def.Flags&protobuf.Native != 0
-		switch w.Num {
-		case 1:
-			h.dims, w.Err = protobuf.AppendInts(s, h.dims, &w.Field, maxRank)
-		case floatData, int32Data, stringData, int64Data, doubleData, uint64Data:
-			h.data(&w.Field)
-		case 13:
-			w.Err = h.external(s, w.Field, level+1)
+// read reads a tensor whose data is in memory.
+func (h *head) read(m messages.Message) error {
+	location := h.ext.location
+	h.reset()
+	h.ext.location = location[:0]
+	for f := m.Cursor(); f.Next(); {
+		switch {
+		case !isData(f.Number):
+		case f.Number == rawData:
+			h.raw = rawHead{found: true, at: f.At(), text: f.Text(), size: int64(len(f.Text()))}
 		default:
-			w.Store(&h.into[0])
+			h.addList(f.Number, listValues(&f), int64(len(f.Raw())))
 		}
 	}
-	return w.Err
+	return h.readFields(m)
 }
 
-// data counts the values of a list.
-func (h *head) data(f *protobuf.Field) {
-	if f.N == 0 {
+// listValues returns the number of values in a field of typed data.
+func listValues(f *messages.Cursor) int64 {
+	switch f.Number {
+	case stringData:
+		return 1
+	case floatData:
+		return int64(f.Floats())
+	case doubleData:
+		return int64(f.Doubles())
+	}
+	return int64(f.Ints())
+}
+
+// addList counts the values of a field of typed data, which takes bytes on the wire.
+func (h *head) addList(number int, values, bytes int64) {
+	if values == 0 {
 		return
 	}
-	if h.list != int(f.Num) {
-		h.list = int(f.Num)
+	if h.list != number {
+		h.list = number
 		h.lists++
 	}
-	h.values += f.N
-	h.wire += f.End - f.At
+	h.values += values
+	h.wire += bytes
+}
+
+// readFields reads the fields of a tensor that are not data.
+func (h *head) readFields(m messages.Message) error {
+	h.message = m
+	for f := m.Cursor(); f.Next(); {
+		switch f.Number {
+		case tensorDims:
+			if len(h.dims)+f.Ints() > maxRank {
+				return messages.Errorf(f.At(), "", tensor.ErrLimit, "more than %d", maxRank)
+			}
+			h.dims = messages.AppendInts(h.dims, &f)
+		case dataType:
+			h.code = f.Enum()
+		case segment:
+			h.segmented = true
+		case tensorName:
+			h.name = append(h.name[:0], f.Text()...)
+		case externalData:
+			err := h.readEntry(f.At(), f.Message())
+			if err != nil {
+				return err
+			}
+		case dataLocation:
+			h.location = f.Enum()
+		}
+	}
+	return nil
 }
 
 // The keys of external_data that are used.
 var externalKeys = []string{"location", "offset", "length"}
 
-// external takes one entry of external_data.
-func (h *head) external(s *protobuf.Source, msg protobuf.Field, level int) error {
+// readEntry reads one entry of external_data.
+func (h *head) readEntry(at int64, m messages.Message) error {
 	e := &h.ext
-	e.key = e.key[:0]
-	e.value = e.value[:0]
-	err := s.Read(entryMsg, msg, level, &h.into[1])
-	if err != nil {
-		return err
+	key := ""
+	value := ""
+	for f := m.Cursor(); f.Next(); {
+		switch f.Number {
+		case entryKey:
+			key = f.Text()
+		case entryValue:
+			value = f.Text()
+		}
 	}
-	i := slices.Index(externalKeys, string(e.key))
-	switch i {
-	case -1:
+	i := slices.Index(externalKeys, key)
+	if i < 0 {
 		return nil
-	case 0:
-		e.location = append(e.location[:0], e.value...)
-	case 1:
-		e.offset, err = decimal(e.value)
-	case 2:
-		e.length, err = decimal(e.value)
 	}
 	if e.seen&(1<<i) != 0 {
-		return protobuf.Corruptf("", msg.At, "%s occurs twice", e.key)
+		return messages.Errorf(at, "", tensor.ErrCorrupt, "%s occurs twice", key)
 	}
 	e.seen |= 1 << i
+	if i == 0 {
+		e.location = append(e.location[:0], value...)
+		return nil
+	}
+	n, err := strconv.ParseUint(value, 10, 63)
 	if err != nil && e.err == nil {
 		// It counts only if the data is external.
-		e.err = protobuf.Corruptf("", msg.At, "%s %.40q is no number of bytes", e.key, e.value)
+		e.err = messages.Errorf(at, "", tensor.ErrCorrupt, "%s %.40q is no number of bytes", key, value)
+	}
+	if i == 1 {
+		e.offset = int64(n)
+	} else {
+		e.length = int64(n)
 	}
 	return nil
 }
 
-// decimal reads a number that is not negative.
-func decimal(b []byte) (int64, error) {
-	n, err := strconv.ParseUint(string(b), 10, 63)
-	return int64(n), err
+// ofMessage is the offset of an error about the tensor, which ofTensor replaces.
+const ofMessage = -1
+
+// badField returns an error about a field of the tensor, which may be missing.
+func badField(field, text string, args ...any) error {
+	return messages.Errorf(ofMessage, field, tensor.ErrCorrupt, text, args...)
 }
 
-// check checks what depends on several fields. at is the offset for errors.
-func (h *head) check(at int64) error {
+// ofTensor adds the offset of the tensor's field to an error about the tensor.
+func ofTensor(err error, at int64) error {
+	e, ok := err.(*messages.Error)
+	if ok && e.At == ofMessage {
+		e.At = at
+	}
+	return err
+}
+
+// check checks what depends on several fields.
+func (h *head) check() error {
 	h.typ = typeOf(h.code)
 	factors := h.dims
 	if h.sized() {
 		factors = append(h.dims, max(1, h.typ.bits/8))
 		h.dims = factors[:len(h.dims)] // with its memory
 	}
-	if _, err := tensor.Shape(factors).Elems(); err != nil {
-		return protobuf.InField("dims", &protobuf.Defect{At: at, Err: fmt.Errorf("%w: %w", tensor.ErrCorrupt, err)})
+	_, err := tensor.Shape(factors).Elems()
+	if err != nil {
+		return wrongDims(err)
 	}
 	elems, _ := tensor.Shape(h.dims).Elems()
 	switch {
 	case h.code == 0:
-		return protobuf.Corruptf("data_type", at, "missing or UNDEFINED")
-	case h.segment.Num != 0:
-		return protobuf.InField("segment", protobuf.Defectf(at, format.ErrUnsupported, "tensors in several pieces"))
+		return badField("data_type", "missing or UNDEFINED")
+	case h.segmented:
+		return messages.Errorf(ofMessage, "segment", format.ErrUnsupported, "tensors in several pieces")
 	case h.location != 0 && h.location != 1:
-		return protobuf.Corruptf("data_location", at, "code %d", h.location)
+		return badField("data_location", "code %d", h.location)
 	case h.lists > 1:
-		return protobuf.Corruptf(h.listName(), at, "typed data in several fields")
-	case h.raw.Num != 0 && h.list != 0:
-		return protobuf.Corruptf("raw_data", h.raw.At, "both raw_data and %s are set", h.listName())
+		return badField(h.listName(), "typed data in several fields")
+	case h.raw.found && h.list != 0:
+		return messages.Errorf(h.raw.at, "", tensor.ErrCorrupt,
+			"both raw_data and %s are set", h.listName())
 	}
 	h.size = h.typ.bytes(elems) // 0 if the type does not say
 	switch {
 	case h.location == 1:
-		return protobuf.InField("external_data", h.checkExternal(at, elems))
-	case h.raw.Num != 0:
+		return h.checkExternal(elems)
+	case h.raw.found:
 		return h.checkRaw(elems)
 	case h.list != 0:
-		return h.checkList(at, elems)
+		return h.checkList(elems)
 	case elems > 0:
-		return protobuf.Corruptf("raw_data", at, "missing: %v has %d elements", tensor.Shape(h.dims), elems)
+		return badField("raw_data", "missing: %v has %d elements", tensor.Shape(h.dims), elems)
 	}
 	return nil
 }
 
-func (h *head) listName() string { return tensorMsg.Fields[h.list].Name }
+func wrongDims(err error) error {
+	err = fmt.Errorf("%w: %w", tensor.ErrCorrupt, err)
+	return &messages.Error{At: ofMessage, Field: "dims", Err: err}
+}
+
+// listName returns the name of the field of typed data.
+func (h *head) listName() string { return fieldName(h.list) }
+
+// fieldName returns the name of a field of a TensorProto.
+func fieldName(number int) string { return table[typeTensor].Fields[number].Name }
 
 // checkRaw compares raw_data with the shape.
 func (h *head) checkRaw(elems int64) error {
-	n := h.raw.End - h.raw.Start
-	if h.code == stringCode && n > 0 {
-		return protobuf.Corruptf("raw_data", h.raw.At, "strings are not stored as raw data")
+	if h.code == stringCode && h.raw.size > 0 {
+		return messages.Errorf(h.raw.at, "", tensor.ErrCorrupt, "strings are not stored as raw data")
 	}
-	return protobuf.InField("raw_data", h.holds(n, elems, h.raw.At))
+	return h.hold(h.raw.size, elems, h.raw.at, "")
 }
 
 // sized reports whether shape and type determine the number of bytes.
 func (h *head) sized() bool { return h.typ.bits > 0 }
 
-// holds refuses n bytes of data if they do not match the shape, and otherwise sets the size.
-func (h *head) holds(n, elems, at int64) error {
+// hold refuses n bytes of data if they do not match the shape, and otherwise sets the size. The
+// error is about the field at an offset, or a field of the message there.
+func (h *head) hold(n, elems, at int64, field string) error {
 	if h.sized() && n != h.size || !h.sized() && (n == 0) != (elems == 0) {
-		return protobuf.Corruptf("", at, "%d bytes, %v of type %d takes %d", n, tensor.Shape(h.dims), h.code, h.size)
+		return messages.Errorf(at, field, tensor.ErrCorrupt,
+			"%d bytes, %v of type %d takes %d", n, tensor.Shape(h.dims), h.code, h.size)
 	}
 	h.size = n
 	return nil
 }
 
 // checkList compares typed data with type and shape.
-func (h *head) checkList(at, elems int64) error {
-	var err error
+func (h *head) checkList(elems int64) error {
 	switch {
 	case h.typ == undefined && elems == 0:
-		err = protobuf.Corruptf("", at, "%d values for no elements", h.values)
+		return badField(h.listName(), "%d values for no elements", h.values)
 	case h.typ == undefined:
 		h.size = h.wire
 	case h.typ.list != h.list:
-		err = protobuf.Corruptf("", at, "%s belongs in %s", h.typ.name, tensorMsg.Fields[h.typ.list].Name)
+		return badField(h.listName(), "%s belongs in %s", h.typ.name, fieldName(h.typ.list))
 	case h.values != h.typ.values(elems):
-		err = protobuf.Corruptf("", at, "%d values, %v of %s takes %d", h.values, tensor.Shape(h.dims), h.typ.name, h.typ.values(elems))
+		return badField(h.listName(), "%d values, %v of %s takes %d",
+			h.values, tensor.Shape(h.dims), h.typ.name, h.typ.values(elems))
 	case h.list == stringData:
 		h.size = h.wire
 	}
-	return protobuf.InField(h.listName(), err)
+	return nil
 }
 
-// checkExternal checks that the data can be a range of a file below the model's
-// directory. A missing length is determined when the file is known.
-func (h *head) checkExternal(at, elems int64) error {
+// checkExternal checks that the data can be a range of a file below the model's directory. A
+// missing length is determined when the file is known.
+func (h *head) checkExternal(elems int64) error {
 	e := &h.ext
-	if h.raw.End > h.raw.Start || h.list != 0 {
-		return protobuf.Corruptf("location", at, "the data is external and in the model too")
+	if h.raw.size > 0 || h.list != 0 {
+		return badField("external_data.location", "the data is external and in the model too")
 	}
 	// ".." may stay within the directory.
 	if len(e.location) > 0 {
 		e.location = append(e.location[:0], external.Clean(string(e.location))...)
 	}
-	if err := external.CheckLocation(e.location); err != nil {
-		return protobuf.InField("location", &protobuf.Defect{At: at, Err: err})
-	}
+	err := external.CheckLocation(e.location)
 	switch {
+	case err != nil:
+		return &messages.Error{At: ofMessage, Field: "external_data.location", Err: err}
 	case e.err != nil:
 		return e.err
 	case e.length > math.MaxInt64-e.offset:
-		return protobuf.Corruptf("length", at, "%d bytes at %d", e.length, e.offset)
+		return badField("external_data.length", "%d bytes at %d", e.length, e.offset)
 	case e.length < 0:
 		return nil
 	}
-	return protobuf.InField("length", h.holds(e.length, elems, at))
+	return h.hold(e.length, elems, ofMessage, "external_data.length")
 }
 
 // inFields reports whether the bytes of the tensor are the list's fields: for strings,

@@ -2,133 +2,266 @@ package onnx
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
-	"slices"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/external"
-	"github.com/weightmap/weightmap/internal/protobuf"
+	"github.com/weightmap/weightmap/internal/memory"
+	"github.com/weightmap/weightmap/internal/messages"
+	"github.com/weightmap/weightmap/internal/opsets"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
-	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // writer holds the layout of a model. It is the Encoder if there is external data.
 type writer struct {
 	schema *schema.Schema
 	o      *driver.LayoutOptions
+	align  int64 // of the data in the model
 
-	front, before, after []byte           // the model without its tensors
-	shells               map[string]shell // by tensor
+	fields []modelField      // of the model; one stands for the graph
+	graph  []byte            // without its initializers
+	places []int             // of the first initializers in the graph: offsets
+	shells map[string]*shell // by tensor
 
-	ext    *driver.External // nil if it cannot have a name
-	offs   []int64          // in ext, -1 for the model itself
-	inside int64            // bytes of data in the model
-	layout driver.Layout
-	t      driver.Target
-	at     int64 // end of the layout so far
+	ext     *driver.External // nil if it cannot have a name
+	offs    []int64          // in ext, -1 for the model itself
+	layout  driver.Layout
+	t       driver.Target
+	at      int64  // end of the layout so far
+	pending []byte // the end of the layout, which is not yet a part
 }
 
 // newWriter lays out a schema.
-func newWriter(p *schema.Schema, o *driver.LayoutOptions) (w *writer, err error) {
-	w = &writer{schema: p, o: o, offs: make([]int64, len(p.Tensors))}
+func newWriter(p *schema.Schema, o *driver.LayoutOptions) (*writer, error) {
+	w := &writer{schema: p, o: o, align: alignment, offs: make([]int64, len(p.Tensors))}
+	var err error
 	w.ext, err = external.New(formatName, o.External, o.Path, files)
 	if err != nil && o.ExternalFrom > 0 {
 		return nil, wire.Refuse(formatName, "external data", "%w", err)
 	}
-	if err = w.encode(); err != nil {
+	err = w.encode()
+	if err != nil {
 		return nil, wire.Refuse(formatName, "schema", "%w", err)
 	}
 	for i := range p.Tensors {
-		t := &p.Tensors[i]
 		w.offs[i] = -1
-		if as := storageOf(t); o.ExternalFrom > 0 && t.Size >= o.ExternalFrom && as.code != sparseCode && !as.fields {
+		if w.isOutside(&p.Tensors[i]) {
 			align := int64(alignment)
-			if t.Size >= pageAlign {
+			if p.Tensors[i].Size >= pageAlign {
 				align = pageAlign
 			}
-			w.offs[i] = external.Reserve(w.ext, t.Size, align)
-		} else {
-			w.inside += t.Size
+			w.offs[i] = external.Reserve(w.ext, p.Tensors[i].Size, align)
 		}
 	}
 	return w, w.place()
 }
 
-// place computes the layout. The location of the external file is known only at the end, but
-// its length is known now.
+// isOutside reports whether the data of a tensor goes to another file.
+func (w *writer) isOutside(t *tensor.Info) bool {
+	as := storageOf(t)
+	return w.o.ExternalFrom > 0 && t.Size >= w.o.ExternalFrom && as.code != sparseCode && !as.fields
+}
+
+// encode encodes the schema without its tensors.
+func (w *writer) encode() error {
+	file, err := originalOf(w.schema, &schema.LossList{})
+	if err != nil {
+		return err
+	}
+	h := header{keys: map[string]bool{}, file: file}
+	h.fill(w.schema)
+	w.fields = h.fields()
+	err = checkModel(w.fields)
+	if err != nil {
+		return err
+	}
+	w.shells = file.shells
+	w.graph = file.graph
+	w.places = file.places
+	if w.graph != nil {
+		return nil
+	}
+	named := schema.Graph{}
+	if w.schema.Graph != nil {
+		named = *w.schema.Graph
+	}
+	named.Name = cmp.Or(named.Name, opsets.DefaultGraphName)
+	w.graph, err = dialect.AppendGraph(nil, &named)
+	if err != nil {
+		return err
+	}
+	_, err = decodeGraph(string(w.graph))
+	return err
+}
+
+// checkModel returns an error if the reader would refuse the fields of a model.
+func checkModel(fields []modelField) error {
+	var b []byte
+	for _, f := range fields {
+		b = append(b, f.raw...)
+	}
+	m, err := table.Check(typeModel, string(b), messages.NewCounts())
+	if err != nil {
+		return placed(typeModel, string(b), "", err)
+	}
+	room := messages.Room{Most: (*driver.Memory)(nil).Room(int64(len(b)))}
+	err = new(model).decode(m, &room)
+	if err != nil {
+		return placed(typeModel, string(b), "", err)
+	}
+	return nil
+}
+
+// place computes the layout. The location of the external file is known only at the end, but its
+// length is known now. Operator sets move to the front if the file would not be recognized.
 func (w *writer) place() error {
-	// The graph's length precedes it, and the padding in it depends on where it begins.
-	for size := protowire.SizeVarint(uint64(len(w.before)+len(w.after)) + uint64(w.inside)); ; size++ {
-		w.layout = driver.Layout{Offsets: make([]int64, len(w.schema.Tensors))}
-		front := protowire.AppendTag(slices.Clip(w.front), 7, protowire.BytesType)
-		start := int64(len(front) + size)
-		head := slices.Concat(front, make([]byte, size), w.before)
-		w.at = 0
-		w.add(head)
-		for i := range w.schema.Tensors {
-			b, data := w.initializer(i)
-			w.add(b)
-			w.layout.Offsets[i] = w.at
-			w.at += data
-		}
-		w.add(w.after)
-		n := w.at - start
-		if protowire.SizeVarint(uint64(n)) > size {
+	w.placeFields(w.fields)
+	if !w.isRecognized() {
+		w.placeFields(setsFirst(w.fields))
+	}
+	if w.at > maxModel {
+		return wire.Refuse(formatName, "tensors",
+			"%w: %d bytes are no protocol buffer, which has at most 2 GiB; see WriteOptions.ExternalFrom",
+			format.ErrLimit, w.at)
+	}
+	if !w.isRecognized() {
+		return wire.Refuse(formatName, "metadata",
+			"%w: without operator sets, and with such texts or such a version, the file would not be "+
+				"recognized as ONNX", format.ErrUnsupported)
+	}
+	return nil
+}
+
+func (w *writer) isRecognized() bool {
+	head := w.layout.Parts[0].Bytes
+	return detect(head[:min(len(head), driver.SniffLen)], w.at)
+}
+
+// placeFields lays out the model. The graph's length precedes it, and the padding in it depends on
+// where it begins.
+func (w *writer) placeFields(fields []modelField) {
+	var front, back []byte
+	to := &front
+	for _, f := range fields {
+		if isGraph(f) {
+			to = &back
 			continue
 		}
-		if w.at > maxModel {
-			return wire.Refuse(formatName, "tensors", "%w: %d bytes are no protocol buffer, which has at most 2 GiB; see WriteOptions.ExternalFrom", format.ErrLimit, w.at)
+		*to = append(*to, f.raw...)
+	}
+	front = messages.AppendTag(front, modelGraph, messages.Bytes)
+	for size := 1; ; size++ {
+		w.layout = driver.Layout{Offsets: make([]int64, len(w.schema.Tensors))}
+		w.at = 0
+		w.pending = nil
+		w.add(front)
+		w.add(make([]byte, size))
+		start := w.at
+		w.placeGraph()
+		length := w.at - start
+		if messages.VarintSize(uint64(length)) > size {
+			continue
 		}
-		putLength(head[len(front):start], uint64(n))
+		w.add(back)
+		w.flush()
+		putLength(w.layout.Parts[0].Bytes[len(front):start], uint64(length))
 		w.layout.Size = w.at
-		if !detect(head[:min(len(head), driver.SniffLen)], w.at) {
-			return wire.Refuse(formatName, "metadata", "%w: without operator sets, and with such texts or such a version, the file would not be recognized as ONNX", format.ErrUnsupported)
-		}
-		return nil
+		return
 	}
 }
 
-// add appends a part to the layout.
+// placeGraph lays out the graph: the initializers in the order of the schema, the first where those
+// of the original were.
+func (w *writer) placeGraph() {
+	from := 0
+	for i := range w.schema.Tensors {
+		to := w.placeOf(i)
+		w.add(w.graph[from:to])
+		from = to
+		w.initializer(i)
+	}
+	w.add(w.graph[from:])
+}
+
+// placeOf returns the offset in the graph of an initializer. Without an original they precede the
+// inputs and outputs.
+func (w *writer) placeOf(i int) int {
+	if i < len(w.places) {
+		return w.places[i]
+	}
+	if len(w.places) > 0 {
+		return w.places[len(w.places)-1]
+	}
+	for c := messages.Outermost(memory.String(w.graph)).Cursor(); c.Next(); {
+		if c.Number == dialect.GraphFields.Inputs || c.Number == dialect.GraphFields.Outputs {
+			return int(c.At())
+		}
+	}
+	return len(w.graph)
+}
+
+// add appends bytes to the layout.
 func (w *writer) add(b []byte) {
-	w.layout.Parts = append(w.layout.Parts, driver.Part{Offset: w.at, Bytes: b})
+	w.pending = append(w.pending, b...)
 	w.at += int64(len(b))
 }
 
-// initializer returns the field of a tensor up to its data, and how much of that follows.
-func (w *writer) initializer(i int) (b []byte, data int64) {
+// addData leaves room for the data of tensor i.
+func (w *writer) addData(i int) {
+	w.flush()
+	w.layout.Offsets[i] = w.at
+	w.at += w.schema.Tensors[i].Size
+}
+
+// flush makes the bytes that were added a part.
+func (w *writer) flush() {
+	if len(w.pending) == 0 {
+		return
+	}
+	offset := w.at - int64(len(w.pending))
+	w.layout.Parts = append(w.layout.Parts, driver.Part{Offset: offset, Bytes: w.pending})
+	w.pending = nil
+}
+
+// initializer lays out the field of a tensor.
+func (w *writer) initializer(i int) {
 	t := &w.schema.Tensors[i]
 	as := storageOf(t)
 	if as.code == sparseCode {
-		return protobuf.PutLength(nil, 15, t.Size), t.Size
+		w.add(messages.AppendLength(nil, sparseInitializer, t.Size))
+		w.addData(i)
+		return
 	}
-	head := append(putDims(nil, t.Shape), w.shells[t.Name].more...)
-	tail := protobuf.PutBytes(protobuf.PutInt(nil, 2, int64(as.code)), 8, t.Name)
+	c := w.contents(i, as)
+	data := int64(0)
+	if c.hasData {
+		data = t.Size
+	}
+	size := int64(len(c.before)+len(c.after)) + data
 	padding := int64(0)
-	switch {
-	case w.offs[i] >= 0:
-		for _, e := range []stringEntry{{"location", w.ext.Location}, {"offset", fmt.Sprint(w.offs[i])}, {"length", fmt.Sprint(t.Size)}} {
-			tail = putEntry(tail, 13, e)
-		}
-		return protobuf.PutBytes(nil, 5, slices.Concat(head, protobuf.PutInt(tail, 14, 1))), 0
-	case !as.fields:
-		tail = protobuf.PutLength(tail, rawData, t.Size)
-		if as.code > 0 && as.code < 0x80 && t.Size > 0 {
-			padding = paddingOf(w.at, int64(len(head)+len(tail))+t.Size, t.Size)
-		}
+	if data > 0 && !as.fields && as.code > 0 && as.code < 0x80 {
+		padding = w.paddingOf(size, int64(len(c.before)))
 	}
-	b = append(protobuf.PutLength(nil, 5, int64(len(head)+len(tail))+t.Size+padding), head...)
-	return append(appendPadding(b, byte(as.code), padding), tail...), t.Size
+	w.add(messages.AppendLength(nil, initializer, size+padding))
+	w.add(c.before[:c.padAt])
+	w.add(appendPadding(nil, byte(as.code), padding))
+	w.add(c.before[c.padAt:])
+	if c.hasData {
+		w.addData(i)
+	}
+	w.add(c.after)
 }
 
-// paddingOf returns the least number of bytes more that a field of size bytes needs at an offset
-// for the data that it ends with to be aligned.
-func paddingOf(at, size, data int64) int64 {
+// paddingOf returns the least number of bytes more that the next initializer, of size bytes, needs
+// for its data to be aligned, which follows the first bytes of it.
+func (w *writer) paddingOf(size, before int64) int64 {
 	for n := int64(0); ; n++ {
-		length := int64(protowire.SizeVarint(uint64(size + n))) // which the padding may make longer
-		if n != 1 && (at+1+length+size+n-data)%alignment == 0 { // a field takes two bytes at least
+		length := int64(messages.VarintSize(uint64(size + n))) // which the padding may make longer
+		if n != 1 && (w.at+1+length+n+before)%w.align == 0 {   // a field takes two bytes at least
 			return n
 		}
 	}
@@ -138,10 +271,92 @@ func paddingOf(at, size, data int64) int64 {
 // occurs more than once the last counts, which is the same.
 func appendPadding(b []byte, code byte, padding int64) []byte {
 	if padding%2 != 0 { // a varint with a byte more, which says nothing
-		b = append(b, 2<<3, code|0x80, 0)
+		b = append(b, dataType<<3, code|0x80, 0)
 		padding -= 3
 	}
-	return append(b, bytes.Repeat([]byte{2 << 3, code}, int(padding/2))...)
+	return append(b, bytes.Repeat([]byte{dataType << 3, code}, int(padding/2))...)
+}
+
+// contents is a TensorProto around its data.
+type contents struct {
+	before, after []byte
+	padAt         int  // offset in before for padding
+	hasData       bool // in the model
+	out           *[]byte
+}
+
+// contents returns the TensorProto of tensor i: that of the original with name, type, dims and data
+// of the schema.
+func (w *writer) contents(i int, as storage) *contents {
+	t := &w.schema.Tensors[i]
+	from := w.shells[t.Name]
+	if from == nil {
+		from = &shell{text: freshShell(t, as)}
+	}
+	c := &contents{padAt: -1}
+	c.out = &c.before
+	keepsDims := from.dims.Equal(t.Shape)
+	isTyped := false
+	isNamed := false
+	if !keepsDims {
+		c.before = appendDims(c.before, t.Shape)
+	}
+	for f := messages.Outermost(from.text).Cursor(); f.Next(); {
+		switch {
+		case f.Number == tensorDims && !keepsDims:
+		case f.Number == dataType:
+			if !isTyped { // others are padding
+				c.markPadding()
+				*c.out = messages.AppendInt(*c.out, dataType, int64(as.code))
+			}
+			isTyped = true
+		case f.Number == tensorName:
+			if !isNamed {
+				*c.out = messages.AppendBytes(*c.out, tensorName, t.Name)
+			}
+			isNamed = true
+		case isData(f.Number):
+			w.addDataField(c, i, as)
+		default:
+			*c.out = append(*c.out, f.Raw()...)
+		}
+	}
+	if c.out == &c.before && (t.Size > 0 || w.offs[i] >= 0) { // there were no elements
+		w.addDataField(c, i, as)
+	}
+	c.markPadding()
+	return c
+}
+
+// freshShell returns a TensorProto with an empty field for its data.
+func freshShell(t *tensor.Info, as storage) string {
+	b := messages.AppendInt(appendDims(nil, t.Shape), dataType, int64(as.code))
+	return string(messages.AppendBytes(messages.AppendBytes(b, tensorName, t.Name), rawData, ""))
+}
+
+// markPadding makes the end of what precedes the data the place of padding, unless there is one.
+func (c *contents) markPadding() {
+	if c.padAt < 0 {
+		c.padAt = len(c.before)
+	}
+}
+
+// addDataField appends the field of the data up to the data, or where the data is.
+func (w *writer) addDataField(c *contents, i int, as storage) {
+	t := &w.schema.Tensors[i]
+	c.markPadding()
+	c.hasData = w.offs[i] < 0
+	switch {
+	case w.offs[i] >= 0:
+		offset := fmt.Sprint(w.offs[i])
+		c.before = appendEntry(c.before, externalData, stringEntry{"location", w.ext.Location})
+		c.before = appendEntry(c.before, externalData, stringEntry{"offset", offset})
+		c.before = appendEntry(c.before, externalData, stringEntry{"length", fmt.Sprint(t.Size)})
+		c.before = messages.AppendInt(c.before, dataLocation, 1)
+	case !as.fields:
+		c.before = messages.AppendLength(c.before, rawData, t.Size)
+	}
+	c.out = &c.after
 }
 
 // putLength writes a varint that fills b.
@@ -179,10 +394,10 @@ func (w *writer) Finish() error {
 	return w.t.Truncate(w.layout.Size)
 }
 
-// putDims appends the dims of a tensor, as the reference does one by one.
-func putDims(b []byte, s tensor.Shape) []byte {
+// appendDims appends the dims of a tensor, as the reference does one by one.
+func appendDims(b []byte, s tensor.Shape) []byte {
 	for _, d := range s {
-		b = protobuf.PutVarint(b, 1, d)
+		b = messages.AppendVarint(b, tensorDims, d)
 	}
 	return b
 }
@@ -198,12 +413,12 @@ func checkTensor(info *tensor.Info) error {
 	return nil
 }
 
-// putTensor appends the fields of a tensor in an attribute.
-func putTensor(b []byte, info *tensor.Info, data []byte) []byte {
+// appendTensor appends the fields of a tensor in an attribute.
+func appendTensor(b []byte, info *tensor.Info, data []byte) []byte {
 	as := storageOf(info)
-	b = protobuf.PutInt(putDims(b, info.Shape), 2, int64(as.code))
+	b = messages.AppendInt(appendDims(b, info.Shape), dataType, int64(as.code))
 	if as.fields {
-		return protobuf.PutText(append(b, data...), 8, info.Name)
+		return messages.AppendText(append(b, data...), tensorName, info.Name)
 	}
-	return protobuf.PutBytes(protobuf.PutText(b, 8, info.Name), rawData, data)
+	return messages.AppendBytes(messages.AppendText(b, tensorName, info.Name), rawData, data)
 }

@@ -16,7 +16,7 @@ const MaxLevels = 100
 func (s Schema) Check(t Type, text string, counts *Counts) (Message, error) {
 	k := checker{s, counts}
 	m := Outermost(text)
-	err := k.message(t, m, 1+counts.Around)
+	err := k.message(t, m, 1+counts.Around, counts.Checked)
 	if err != nil {
 		return Message{}, err
 	}
@@ -28,13 +28,9 @@ type checker struct {
 	counts *Counts
 }
 
-// message checks a message at a level. It returns nil or an error.
-func (k *checker) message(t Type, m Message, level int) *Error {
-	if level > MaxLevels {
-		err := Errorf(m.At(), "", tensor.ErrCorrupt, "messages nest deeper than %d levels", MaxLevels)
-		err.Message = true
-		return err
-	}
+// message checks a message at a level, but for the fields in the bits of checked. It returns nil or
+// an error.
+func (k *checker) message(t Type, m Message, level int, checked uint64) *Error {
 	d := &k.schema[t]
 	set := uint64(0) // fields of the oneof
 	c := m.Cursor()
@@ -47,7 +43,7 @@ func (k *checker) message(t Type, m Message, level int) *Error {
 			return c.bad(fault)
 		}
 		f := d.field(c.Number)
-		if f == nil || f.Kind == Ours {
+		if f == nil || f.Kind == Ours || checked&(1<<c.Number) != 0 {
 			continue
 		}
 		if err := k.field(f, &c); err != nil {
@@ -62,7 +58,12 @@ func (k *checker) message(t Type, m Message, level int) *Error {
 		if f.Kind != Nested {
 			continue
 		}
-		if err := k.message(f.Of, c.Message(), level+1); err != nil {
+		if level == MaxLevels {
+			err := Errorf(c.At(), "", tensor.ErrCorrupt, "messages nest deeper than %d levels", MaxLevels)
+			err.Skip = int64(c.value - c.at)
+			return err
+		}
+		if err := k.message(f.Of, c.Message(), level+1, 0); err != nil {
 			return err
 		}
 	}
@@ -99,12 +100,12 @@ func (k *checker) field(f *Field, c *Cursor) *Error {
 	if f.Limit == 0 {
 		return nil
 	}
-	return k.counts.add(f.Limit, n, c.At())
+	return k.counts.Add(f.Limit, n, c.At())
 }
 
 // admits reports whether values of the field may have a wire type.
 func (f *Field) admits(wire int) bool {
-	return wire == f.Kind.wire() || f.Many && wire == Bytes
+	return wire == f.Kind.Wire() || f.Many && wire == Bytes
 }
 
 // packed counts the numbers of a packed field, which may come in pieces.
@@ -169,5 +170,5 @@ func (p *packed) error(at, value int64, k Kind) *Error {
 		return Errorf(at, "", tensor.ErrCorrupt,
 			"%d bytes are no whole number of values of %d bytes", p.size, width)
 	}
-	return p.fault.varintError(value + p.size - int64(p.open))
+	return p.fault.varintError(at, value-at+p.size-int64(p.open))
 }

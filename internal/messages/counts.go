@@ -45,9 +45,10 @@ var limits = [numLimits]struct {
 
 // Counts counts the elements of messages, before any of them is built.
 type Counts struct {
-	Around int // levels of messages around the one that is checked
-	Max    [numLimits]int64
-	n      [numLimits]int64
+	Around  int    // levels of messages around the one that is checked
+	Checked uint64 // bits of the fields of that message that have been checked, and counted
+	Max     [numLimits]int64
+	n       [numLimits]int64
 }
 
 // NewCounts returns Counts with the limits of all formats.
@@ -59,8 +60,8 @@ func NewCounts() *Counts {
 	return c
 }
 
-// add counts n elements in the field at an offset.
-func (c *Counts) add(l Limit, n, at int64) *Error {
+// Add counts n elements in the field at an offset.
+func (c *Counts) Add(l Limit, n, at int64) *Error {
 	c.n[l] += n
 	if c.n[l] > c.Max[l] {
 		return Errorf(at, "", tensor.ErrLimit, "more than %d %s", c.Max[l], limits[l].name)

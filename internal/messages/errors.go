@@ -2,18 +2,18 @@ package messages
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/weightmap/weightmap/tensor"
 )
 
 // Error is an error in a message. Its place is an offset, which Schema.Path turns into a name.
 type Error struct {
-	At      int64  // offset in the outermost message, of a field's tag or of what is bad in it
-	Message bool   // At is where a message begins, and the error is about the message
-	Field   string // of the message at At, which may lack it; "" if the error is about At
-	Short   bool   // the message ends within a field
-	Err     error
+	At    int64  // offset of the field in the outermost message
+	Skip  int64  // from there to what is bad in it
+	Whole bool   // the error is about the outermost message
+	Field string // of the message in the field, which may lack it; "" for the field
+	Short bool   // the message ends within the field
+	Err   error
 }
 
 // Error implements error.
@@ -44,7 +44,7 @@ func (c *Cursor) bad(f fault) *Error {
 func (h *head) error(at, left int64) *Error {
 	switch h.fault {
 	case cutShort, overflow:
-		return h.fault.varintError(at + int64(h.value))
+		return h.fault.varintError(at, int64(h.value))
 	case badNumber:
 		return Errorf(at, "", tensor.ErrCorrupt, "field number %d", h.bits)
 	case badWire:
@@ -57,43 +57,44 @@ func (h *head) error(at, left int64) *Error {
 	return err
 }
 
-// varintError returns the error for a varint at an offset.
-func (f fault) varintError(at int64) *Error {
-	if f == overflow {
-		return Errorf(at, "", tensor.ErrCorrupt, "bad varint: it has more than 64 bits")
-	}
+// varintError returns the error for a varint in the field at an offset.
+func (f fault) varintError(at, skip int64) *Error {
 	err := Errorf(at, "", tensor.ErrCorrupt, "bad varint: unexpected EOF")
-	err.Short = true
+	if f == overflow {
+		err = Errorf(at, "", tensor.ErrCorrupt, "bad varint: it has more than 64 bits")
+	}
+	err.Skip = skip
+	err.Short = f == cutShort
 	return err
 }
 
 // badWire returns the error for a field of another wire type.
 func (f *Field) badWire(at int64, wire int) *Error {
-	return Errorf(at, "", tensor.ErrCorrupt, "wire type %d instead of %d", wire, f.Kind.wire())
+	return Errorf(at, "", tensor.ErrCorrupt, "wire type %d instead of %d", wire, f.Kind.Wire())
 }
 
-// Path names the field at the offset of an error in a message of type t, which need not be valid:
+// Path names the field of an error in a message of type t, which need not be valid:
 // "node[3].attribute[1].t.dims". Unknown fields have no name.
 func (s Schema) Path(t Type, text string, e *Error) string {
-	var names []string
+	if e.Whole {
+		return e.Field
+	}
+	path := ""
 	m := Outermost(text)
-	for !(e.Message && m.At() == e.At) {
+	for {
 		c, ok := m.find(e.At)
 		f := s[t].field(c.Number)
 		if !ok || f == nil {
 			break
 		}
-		names = append(names, f.path(c.index(m)))
-		if f.Kind != Nested || c.Wire != Bytes || e.At < int64(c.base+c.value) || c.end < c.value {
+		path = Join(path, f.path(c.index(m)))
+		if f.Kind != Nested || c.Wire != Bytes || e.At == c.At() || c.end < c.value {
 			break
 		}
 		m = c.Message()
 		t = f.Of
 	}
-	if e.Field != "" {
-		names = append(names, e.Field)
-	}
-	return strings.Join(names, ".")
+	return Join(path, e.Field)
 }
 
 // find returns a cursor at the field that has an offset, or at the first that is bad.
@@ -130,6 +131,4 @@ func (f *Field) path(index int) string {
 	return fmt.Sprintf("%s[%d]", f.Name, index)
 }
 
-func (f *Field) isIndexed() bool {
-	return f.Many && f.Kind != Int && f.Kind != Float && f.Kind != Double
-}
+func (f *Field) isIndexed() bool { return f.Many && !f.Kind.isNumber() }

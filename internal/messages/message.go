@@ -157,7 +157,7 @@ func AppendInts[T int32 | int64](list []T, c *Cursor) []T {
 		return append(list, T(c.bits))
 	}
 	for s := c.Text(); s != ""; {
-		v, n := decodeVarint(s)
+		v, n := ConsumeVarint(s)
 		if n <= 0 {
 			break
 		}
@@ -173,6 +173,14 @@ func (c *Cursor) Floats() int {
 		return 1
 	}
 	return (c.end - c.value) / 4
+}
+
+// Doubles returns the number of doubles in a field, packed or not.
+func (c *Cursor) Doubles() int {
+	if c.Wire != Bytes {
+		return 1
+	}
+	return (c.end - c.value) / 8
 }
 
 // AppendFloats appends the values of a float field, packed or not.
@@ -225,7 +233,7 @@ const mostHead = 20 // bytes that decodeHead looks at
 // decodeHead decodes the field at the beginning of s, of a message that ends after left bytes. s
 // has at least the first 20 of them.
 func decodeHead(s string, left int64) (h head) {
-	tag, n := decodeVarint(s)
+	tag, n := ConsumeVarint(s)
 	if n <= 0 {
 		h.fault = badVarint(n)
 		return h
@@ -241,7 +249,7 @@ func decodeHead(s string, left int64) (h head) {
 	switch h.wire {
 	case Varint, Bytes:
 		n := 0
-		h.bits, n = decodeVarint(s[h.value:])
+		h.bits, n = ConsumeVarint(s[h.value:])
 		if n <= 0 {
 			h.fault = badVarint(n)
 			return h
@@ -286,9 +294,19 @@ func badVarint(n int) fault {
 	return cutShort
 }
 
-// decodeVarint decodes the varint at the beginning of s and returns its length: 0 if s ends within
+// ConsumeTag decodes the tag at the beginning of s and returns its length, which is not above 0 if
+// the tag is bad.
+func ConsumeTag(s string) (number, wire, n int) {
+	tag, n := ConsumeVarint(s)
+	if n <= 0 || tag>>3 < 1 || tag>>3 > maxNumber {
+		return 0, 0, min(n, 0)
+	}
+	return int(tag >> 3), int(tag & 7), n
+}
+
+// ConsumeVarint decodes the varint at the beginning of s and returns its length: 0 if s ends within
 // it, and -1 if it has more than 64 bits.
-func decodeVarint(s string) (v uint64, n int) {
+func ConsumeVarint(s string) (v uint64, n int) {
 	for i := range min(len(s), binary.MaxVarintLen64) {
 		b := s[i]
 		if i == binary.MaxVarintLen64-1 && b > 1 {

@@ -1,8 +1,6 @@
 package messages
 
 import (
-	"strings"
-
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/wire"
@@ -72,8 +70,8 @@ func (s *Section) Append(b []byte, from, to int64) ([]byte, error) {
 	return b, nil
 }
 
-// Scan loops over the fields of a message in a Section. It checks what a Cursor needs no check for,
-// and names the field of an error itself:
+// Scan loops over the fields of a message in a Section. It checks tags and lengths, and in Admits,
+// Inner and Values what is not copied. It names the field of an error itself:
 //
 //	for s.Next() {
 //		switch s.Number { ... }
@@ -82,19 +80,34 @@ func (s *Section) Append(b []byte, from, to int64) ([]byte, error) {
 type Scan struct {
 	Number, Wire   int
 	At, Value, End int64  // of the field, of its value, and of what follows
-	Bits           uint64 // a number
+	Bits           uint64 // a number, or the length of bytes
 
 	section *Section
+	schema  Schema
 	def     *Def
-	path    string // of the message, with a dot
+	around  *Scan  // at the field of the message, nil for the outermost
+	name    string // of the outermost
 	end     int64  // of the message
 	count   [32]int32
 	err     error
 }
 
-// Scan returns a loop over the fields of the message of a type in from..to. Errors have the path.
-func (s *Section) Scan(schema Schema, t Type, path string, from, to int64) Scan {
-	return Scan{section: s, def: &schema[t], path: path, End: from, end: to}
+// Scan returns a loop over the fields of the section, which is a message of a type. Errors have its
+// name, which may be "".
+func (s *Section) Scan(schema Schema, t Type, name string) Scan {
+	return Scan{section: s, schema: schema, def: &schema[t], name: name, end: s.Size}
+}
+
+// Inner returns a loop over the fields of the message in the current field, over none if that is
+// not a message.
+func (s *Scan) Inner(t Type) Scan {
+	if !s.Admits() {
+		return Scan{}
+	}
+	return Scan{
+		section: s.section, schema: s.schema, def: &s.schema[t],
+		around: s, End: s.Value, end: s.End,
+	}
 }
 
 // Next advances to the next field.
@@ -106,10 +119,57 @@ func (s *Scan) Next() bool {
 		s.count[n]++
 	}
 	s.At = s.End
+	return s.small() || s.any()
+}
+
+// Admits reports whether the field is unknown or has a wire type of its kind. If not, the loop ends
+// with an error.
+func (s *Scan) Admits() bool {
+	f := s.def.field(s.Number)
+	if f == nil || f.Kind == Ours || f.admits(s.Wire) {
+		return true
+	}
+	s.Fail(f.badWire(s.At, s.Wire))
+	return false
+}
+
+// small decodes a field of bytes or a varint whose tag, and length or value, have one byte each and
+// have been read. It returns false for others.
+func (s *Scan) small() bool {
+	i := s.At - s.section.at
+	if i < 0 || i+1 >= int64(len(s.section.text)) || s.At+1 >= s.end {
+		return false
+	}
+	tag := s.section.text[i]
+	v := s.section.text[i+1]
+	if tag < 1<<3 || tag >= 0x80 || v >= 0x80 {
+		return false
+	}
+	switch tag & 7 {
+	case Bytes:
+		if s.At+2+int64(v) > s.end {
+			return false
+		}
+		s.Value = s.At + 2
+		s.End = s.Value + int64(v)
+	case Varint:
+		s.Value = s.At + 1
+		s.End = s.At + 2
+	default:
+		return false
+	}
+	s.Number = int(tag >> 3)
+	s.Wire = int(tag & 7)
+	s.Bits = uint64(v)
+	return true
+}
+
+// any decodes any field.
+func (s *Scan) any() bool {
 	left := s.end - s.At
 	text, err := s.section.Text(s.At, min(left, mostHead))
 	if err != nil {
-		s.err = err
+		s.Stop(err)
 		return false
 	}
 	h := decodeHead(text[:min(int64(len(text)), left)], left)
@@ -122,17 +182,13 @@ func (s *Scan) Next() bool {
 		s.Fail(h.error(s.At, left))
 		return false
 	}
-	if f := s.def.field(h.number); f != nil && f.Kind != Ours && !f.admits(h.wire) {
-		s.Fail(f.badWire(s.At, h.wire))
-		return false
-	}
 	return true
 }
 
 // Err returns the error that ended the loop.
 func (s *Scan) Err() error { return s.err }
 
-// Stop ends the loop with an error that has its place.
+// Stop ends the loop with an error that has its place, unless it is nil.
 func (s *Scan) Stop(err error) {
 	if s.err == nil {
 		s.err = err
@@ -141,16 +197,33 @@ func (s *Scan) Stop(err error) {
 
 // Fail ends the loop with an error about the current field.
 func (s *Scan) Fail(err *Error) {
-	s.Stop(&Placed{Field: s.Name(), At: err.At, Short: err.Short, Err: err.Err})
+	name := Join(s.Name(), err.Field)
+	s.Stop(&Placed{Field: name, At: err.At + err.Skip, Short: err.Short, Err: err.Err})
 }
 
 // Name returns the path of the current field, that of the message if the field is unknown.
 func (s *Scan) Name() string {
 	f := s.def.field(s.Number)
 	if f == nil {
-		return strings.TrimSuffix(s.path, ".")
+		return s.outer()
 	}
-	return s.path + f.path(int(s.count[s.Number]))
+	return Join(s.outer(), f.path(int(s.count[s.Number])))
+}
+
+// outer returns the path of the message.
+func (s *Scan) outer() string {
+	if s.around == nil {
+		return s.name
+	}
+	return s.around.Name()
+}
+
+// Join joins the parts of a path, either of which may be "".
+func Join(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "." + b
 }
 
 // Text returns the value of a field that is structure.
@@ -169,11 +242,11 @@ func (s *Scan) Text() (string, error) {
 	return text[:n], nil
 }
 
-// Values returns how many numbers the current field has, which may be packed. It reads the field in
-// pieces.
+// Values returns how many numbers the current field has, which may be packed. It reads the field
+// in pieces.
 func (s *Scan) Values() int64 {
 	f := s.def.field(s.Number)
-	if s.Wire != Bytes || f == nil || f.Kind != Int && f.Kind != Float && f.Kind != Double {
+	if !s.Admits() || s.Wire != Bytes || f == nil || !f.Kind.isNumber() {
 		return 1
 	}
 	var p packed

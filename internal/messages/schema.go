@@ -21,8 +21,8 @@ const (
 	Nested             // a message
 )
 
-// wire returns the wire type of a single value.
-func (k Kind) wire() int {
+// Wire returns the wire type of a single value.
+func (k Kind) Wire() int {
 	switch k {
 	case Int, Enum:
 		return Varint
@@ -33,6 +33,9 @@ func (k Kind) wire() int {
 	}
 	return Bytes
 }
+
+// isNumber reports whether values of the kind may be packed.
+func (k Kind) isNumber() bool { return k == Int || k == Float || k == Double }
 
 // Use is a property of a field in a model.
 type Use uint8
@@ -79,6 +82,9 @@ func (s Schema) Field(t Type, c *Cursor) *Field {
 	}
 	return f
 }
+
+// Known returns the description of a field in a message of type t, or nil if it is unknown.
+func (s Schema) Known(t Type, number int) *Field { return s[t].field(number) }
 
 // field returns the description of a field, or nil if it is unknown.
 func (d *Def) field(number int) *Field {

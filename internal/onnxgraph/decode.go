@@ -1,28 +1,35 @@
 package onnxgraph
 
 import (
-	"cmp"
-	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/weightmap/weightmap/format/schema"
-	"github.com/weightmap/weightmap/internal/protobuf"
+	"github.com/weightmap/weightmap/internal/messages"
 	"github.com/weightmap/weightmap/tensor"
-	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Decoder decodes one graph. It validates the encoding, counts elements against the limits of
-// Source.Tally, rejects duplicate names, and builds the neutral graph. It reserves all memory
-// before allocating it.
+// Decoder decodes one graph, whose encoding has been checked. It fails only for what values mean.
+// It reserves all memory before allocating it. Strings of the graph are parts of the message.
 type Decoder struct {
-	*Schema
-	Source *protobuf.Source // in memory, with a Tally
-	Format Format
+	*Dialect
+	Room    messages.Room
+	Tensors Tensors
 
-	main int // nesting level of the outermost graph
-	text strings.Builder
+	depth int // of subgraphs
+	err   error
+}
+
+// Tensors handles the tensors of a graph. Offsets are those of the outermost message.
+type Tensors interface {
+	// Attribute returns the view of a tensor in an attribute. pieces has several elements if the
+	// field occurs more than once. Errors about the tensor are at the offset.
+	Attribute(at int64, pieces []messages.Message) (tensor.View, error)
+	// Initializer returns the name of an initializer, and whether the graph lists it. main says that
+	// it belongs to the outermost graph.
+	Initializer(at int64, m messages.Message, main bool) (name string, listed bool, err error)
+	// Sparse checks a sparse tensor. main says that it is an initializer of the outermost graph.
+	Sparse(at int64, m messages.Message, main bool) error
 }
 
 // Sizes of values in memory, including the name that is sorted to find duplicates.
@@ -34,247 +41,243 @@ const (
 	stringBytes    = 16
 )
 
-// objectBytes is the approximate size of a graph, or of a tensor with its view and model, in an
-// attribute.
-var objectBytes = [...]int64{Tensor: 400, Tensors: 400, Graph: 160, Graphs: 160}
+// The approximate sizes of a tensor with its view and model, and of a graph, in an attribute.
+const (
+	tensorBytes = 400
+	graphBytes  = 160
+)
 
-// Format handles the tensors of a graph. level is the nesting level of a message.
-type Format interface {
-	// AttributeTensor validates a tensor in an attribute and returns its view. pieces has several
-	// elements if the field occurs more than once. at is the offset for errors.
-	AttributeTensor(at int64, level int, pieces ...protobuf.Field) (tensor.View, error)
-	// Initializer validates an initializer and returns its name, or nil if the graph does not list
-	// it. main says that it belongs to the outermost graph.
-	Initializer(msg protobuf.Field, level int, main bool) ([]byte, error)
+// Decode decodes the outermost graph.
+func (d *Decoder) Decode(m messages.Message) (*schema.Graph, error) {
+	g := newGraph()
+	d.graph(g, m)
+	if d.err != nil {
+		return nil, d.err
+	}
+	at := &messages.Error{Whole: true}
+	d.checkNames(g, at)
+	return g, d.err
 }
 
-// Decode decodes the outermost graph, whose message is at the given nesting level.
-func (d *Decoder) Decode(msg protobuf.Field, level int) (*schema.Graph, error) {
-	d.main = level
-	return d.graph(nil, level, msg, msg.At)
-}
+func newGraph() *schema.Graph { return &schema.Graph{Initializers: []string{}} }
 
-// graph decodes a graph. If its field occurs more than once, the messages are merged into g; at is
-// the offset of the first.
-func (d *Decoder) graph(g *schema.Graph, level int, msg protobuf.Field, at int64) (*schema.Graph, error) {
-	if g == nil {
-		g = &schema.Graph{Initializers: []string{}}
-	}
-	m := d.Schema.Graph
-	to := d.graphFields(g)
-	if err := d.read(m, msg, level, &to); err != nil {
-		return g, err
-	}
-	var err error
-	if level > d.main {
-		err = Distinct(m, d.Initializers, g.Initializers, func(s *string) string { return *s }, at)
-	}
-	name := func(v *schema.ValueInfo) string { return v.Name }
-	err = cmp.Or(err, Distinct(m, d.Inputs, g.Inputs, name, at))
-	if d.UniqueOutputs {
-		err = cmp.Or(err, Distinct(m, d.Outputs, g.Outputs, name, at))
-	}
-	return g, err
-}
-
-// read decodes a message, and only checks the fields that have no place.
-func (d *Decoder) read(m *protobuf.Message, msg protobuf.Field, level int, to *protobuf.Into) error {
-	w := d.Source.Walk(m, msg, level)
-	for w.Next() {
-		d.field(&w, level, to)
-	}
-	return w.Err
-}
-
-// field decodes the current field of a message at a level.
-func (d *Decoder) field(w *protobuf.Walk, level int, to *protobuf.Into) {
-	f := &w.Field
-	var place any
-	if int(f.Num) < len(to) && (w.Def != nil || w.IsOurs()) {
-		place = to[f.Num]
-	}
-	switch p := place.(type) {
-	case *string:
-		*p, w.Err = d.str(f)
-	case *[]float32:
-		if *p = grow(d, w, *p, 4); w.Err == nil {
-			*p, w.Err = protobuf.AppendFloats(d.Source, *p, f)
-		}
-	case *[]int64:
-		if *p = grow(d, w, *p, 8); w.Err == nil {
-			*p, w.Err = protobuf.AppendInts(d.Source, *p, f, math.MaxInt)
-		}
-	case *[]string:
-		if s := add(d, w, p, stringBytes); s != nil {
-			*s, w.Err = d.str(f)
-		}
-	case *initializers:
-		d.initializer(w, level, (*[]string)(p))
-	case *[]schema.Node:
-		if n := add(d, w, p, nodeBytes); n != nil {
-			w.Err = d.node(n, w.Def.Message, *f, level+1)
-		}
-	case *[]schema.Attribute:
-		if a := add(d, w, p, attributeBytes); a != nil {
-			w.Err = d.attribute(a, w.Def.Message, *f, level+1)
-		}
-	case *[]protobuf.Field:
-		if *p = append(*p, *f); len(*p) > 1 && !d.Merges {
-			w.Err = protobuf.Corruptf("", f.At, "it occurs twice")
-		}
-	case *subgraph:
-		if p.graph == nil {
-			p.at = f.At
-		}
-		p.graph, w.Err = d.graph(p.graph, level+1, *f, p.at)
-	case *[]*schema.Graph:
-		var g *schema.Graph
-		g, w.Err = d.graph(nil, level+1, *f, f.At)
-		*p = append(*p, g)
-	case *[]tensor.View:
-		var v tensor.View
-		v, w.Err = d.Format.AttributeTensor(f.At, level+1, *f)
-		*p = append(*p, v)
-	default:
-		d.value(w, level, place, to)
+// fail records the first error.
+func (d *Decoder) fail(err error) {
+	if d.err == nil {
+		d.err = err
 	}
 }
 
-// value decodes a field of the inputs and outputs of a graph, or one that needs no memory.
-func (d *Decoder) value(w *protobuf.Walk, level int, place any, to *protobuf.Into) {
-	f := &w.Field
-	switch p := place.(type) {
-	case *[]schema.ValueInfo:
-		if v := add(d, w, p, valueBytes); v != nil {
-			inner := valueFields(v)
-			w.Err = d.read(w.Def.Message, *f, level+1, &inner)
-		}
-	case *protobuf.Into:
-		w.Err = d.read(w.Def.Message, *f, level+1, p)
-	case *elemType:
-		code := int32(f.Val)
-		if p.DType, p.Code = d.DType(code), ""; p.DType == tensor.Invalid && code != 0 {
-			p.Code = strconv.Itoa(int(code))
-		}
-	case *shape:
-		*p = orEmpty(*p)
-		w.Err = d.read(w.Def.Message, *f, level+1, &protobuf.Into{shapeDim: (*[]schema.Dim)(p)})
-	case *[]schema.Dim:
-		if dim := add(d, w, p, dimBytes); dim != nil {
-			dim.Size = schema.DynamicDim
-			w.Err = d.read(w.Def.Message, *f, level+1, &protobuf.Into{dimValue: &dim.Size, dimParam: &dim.Symbol})
-		}
-	default:
-		w.Store(to)
+// failf records an error about a field of the message at an offset.
+func (d *Decoder) failf(at int64, field string, text string, args ...any) {
+	d.fail(messages.Errorf(at, field, tensor.ErrCorrupt, text, args...))
+}
+
+// charge counts n bytes before they are allocated.
+func (d *Decoder) charge(at, n int64) {
+	if err := d.Room.Charge(at, n); err != nil {
+		d.fail(err)
 	}
 }
 
-// node decodes a node.
-func (d *Decoder) node(n *schema.Node, m *protobuf.Message, msg protobuf.Field, level int) error {
-	to := d.nodeFields(n)
-	if err := d.read(m, msg, level, &to); err != nil {
-		return err
+// room returns list with room for the n values of the current field and for the same fields that
+// follow it, of each bytes.
+func room[T any](d *Decoder, f *messages.Cursor, list []T, n, each int) []T {
+	if n <= cap(list)-len(list) {
+		return list
 	}
-	return Distinct(m, nodeAttributes, n.Attributes, func(a *schema.Attribute) string { return a.Name }, msg.At)
+	n = max(n, f.Run()) + 2*len(list)
+	d.charge(f.At(), int64(n)*int64(each))
+	if d.err != nil {
+		return list
+	}
+	return append(make([]T, 0, n), list...)
 }
 
-// initializer decodes an initializer of a graph at a level.
-func (d *Decoder) initializer(w *protobuf.Walk, level int, list *[]string) {
-	var name []byte
-	if name, w.Err = d.Format.Initializer(w.Field, level+1, level == d.main); w.Err != nil || name == nil {
+// graph decodes a graph into g. If its field occurs more than once, the messages are merged.
+func (d *Decoder) graph(g *schema.Graph, m messages.Message) {
+	for f := m.Cursor(); f.Next() && d.err == nil; {
+		switch f.Number {
+		case d.GraphFields.Name:
+			g.Name = f.Text()
+		case d.GraphFields.Nodes:
+			g.Nodes = room(d, &f, g.Nodes, 1, nodeBytes)
+			g.Nodes = append(g.Nodes, d.decodeNode(f.At(), f.Message()))
+		case d.GraphFields.Inputs:
+			g.Inputs = room(d, &f, g.Inputs, 1, valueBytes)
+			g.Inputs = append(g.Inputs, d.value(f.Message()))
+		case d.GraphFields.Outputs:
+			g.Outputs = room(d, &f, g.Outputs, 1, valueBytes)
+			g.Outputs = append(g.Outputs, d.value(f.Message()))
+		case d.GraphFields.Initializers:
+			d.initializer(g, &f)
+		case graphSparse:
+			d.sparse(&f, d.depth == 0)
+		}
+	}
+}
+
+// initializer decodes an initializer.
+func (d *Decoder) initializer(g *schema.Graph, f *messages.Cursor) {
+	name, listed, err := d.Tensors.Initializer(f.At(), f.Message(), d.depth == 0)
+	if err != nil {
+		d.fail(err)
 		return
 	}
-	if s := add(d, w, list, 2*stringBytes); s != nil {
-		*s, w.Err = d.keep(w.At, name)
+	if listed {
+		g.Initializers = room(d, f, g.Initializers, 1, 2*stringBytes)
+		g.Initializers = append(g.Initializers, name)
 	}
 }
 
-// attributeValues holds the values in all fields of an attribute. Its type determines which one
-// counts.
-type attributeValues struct {
-	typ      int32 // from the attribute
-	last     int32 // type of the last field that holds a value
-	float    float32
-	integer  int64
-	text     string
-	floats   []float32
-	integers []int64
-	texts    []string
-	pieces   []protobuf.Field // of the tensor
-	tensor   tensor.View
-	graph    subgraph
-	tensors  []tensor.View
-	graphs   []*schema.Graph
-}
-
-// subgraph is a graph in an attribute, which begins at an offset.
-type subgraph struct {
-	graph *schema.Graph
-	at    int64
-}
-
-// attribute decodes an attribute.
-func (d *Decoder) attribute(a *schema.Attribute, m *protobuf.Message, msg protobuf.Field, level int) (err error) {
-	var v attributeValues
-	to := protobuf.Into{
-		attributeName: &a.Name,
-		Float + 1:     &v.float, Int + 1: &v.integer, String + 1: &v.text, Tensor + 1: &v.pieces, Graph + 1: &v.graph,
-		Floats + 1: &v.floats, Ints + 1: &v.integers, Strings + 1: &v.texts, Tensors + 1: &v.tensors, Graphs + 1: &v.graphs,
+// sparse checks a sparse tensor, if the format has such fields.
+func (d *Decoder) sparse(f *messages.Cursor, main bool) {
+	if d.Sparse == 0 {
+		return
 	}
-	w := d.Source.Walk(m, msg, level)
-	for w.Next() {
-		if typ := int32(w.Num) - 1; typ > Undefined && typ <= Graphs {
-			v.last = typ
-			if w.Err = d.Source.Tally.Charge(w.At, objectBytes[typ]); w.Err != nil {
-				continue
+	err := d.Tensors.Sparse(f.At(), f.Message(), main)
+	if err != nil {
+		d.fail(err)
+	}
+}
+
+// checkNames refuses duplicate names in the lists of a graph. at is the place of the error.
+func (d *Decoder) checkNames(g *schema.Graph, at *messages.Error) {
+	if d.err != nil {
+		return
+	}
+	graph := d.Schema[d.Graph].Fields
+	if d.depth > 0 {
+		d.distinct(len(g.Initializers), func(i int) string { return g.Initializers[i] },
+			graph[d.GraphFields.Initializers].Name, at)
+	}
+	d.distinct(len(g.Inputs), func(i int) string { return g.Inputs[i].Name },
+		graph[d.GraphFields.Inputs].Name, at)
+	if d.UniqueOutputs {
+		d.distinct(len(g.Outputs), func(i int) string { return g.Outputs[i].Name },
+			graph[d.GraphFields.Outputs].Name, at)
+	}
+}
+
+// distinct refuses duplicate names in a field.
+func (d *Decoder) distinct(n int, name func(int) string, field string, at *messages.Error) {
+	twice, found := Duplicate(n, name)
+	if !found {
+		return
+	}
+	err := messages.Errorf(at.At, field, tensor.ErrCorrupt, "the name %.200q occurs twice", twice)
+	err.Whole = at.Whole
+	d.fail(err)
+}
+
+// Duplicate returns a name that occurs twice among n names.
+func Duplicate(n int, name func(int) string) (string, bool) {
+	if n < 2 {
+		return "", false
+	}
+	sorted := make([]string, n)
+	for i := range sorted {
+		sorted[i] = name(i)
+	}
+	slices.Sort(sorted)
+	for i, name := range sorted[1:] {
+		if name == sorted[i] {
+			return name, true
+		}
+	}
+	return "", false
+}
+
+// decodeNode decodes the node in the field at an offset.
+func (d *Decoder) decodeNode(at int64, m messages.Message) (n schema.Node) {
+	for f := m.Cursor(); f.Next() && d.err == nil; {
+		switch f.Number {
+		case d.NodeFields.Name:
+			n.Name = f.Text()
+		case d.NodeFields.Op:
+			n.Op = f.Text()
+		case d.NodeFields.Inputs:
+			n.Inputs = room(d, &f, n.Inputs, 1, stringBytes)
+			n.Inputs = append(n.Inputs, f.Text())
+		case d.NodeFields.Outputs:
+			n.Outputs = room(d, &f, n.Outputs, 1, stringBytes)
+			n.Outputs = append(n.Outputs, f.Text())
+		case nodeAttributes:
+			n.Attributes = room(d, &f, n.Attributes, 1, attributeBytes)
+			n.Attributes = append(n.Attributes, d.attribute(f.At(), f.Message()))
+		case nodeDomain:
+			if d.Schema.Field(d.node(), &f) != nil { // else another writer uses the number
+				n.Domain = f.Text()
 			}
 		}
-		if w.Num == attributeType {
-			v.typ = int32(w.Val)
-			continue
-		}
-		d.field(&w, level, &to)
 	}
-	err = w.Err
-	// The errors of a tensor that is not merged precede those behind it.
-	if v.pieces != nil && (err == nil || !d.Merges) {
-		v.tensor, err = d.Format.AttributeTensor(msg.At, level+1, v.pieces...)
-		err = cmp.Or(protobuf.InField(m.Fields[fieldOf(Tensor)].Name, err), w.Err)
+	if d.err == nil && len(n.Attributes) > 1 {
+		field := d.Schema[d.node()].Fields[nodeAttributes].Name
+		d.distinct(len(n.Attributes), func(i int) string { return n.Attributes[i].Name },
+			field, &messages.Error{At: at})
 	}
-	a.Value = v.value()
-	return err
+	return n
 }
 
-// value returns the value for the type, or nil if it is missing or the neutral form lacks the type.
-func (v *attributeValues) value() any {
-	if v.typ == Undefined {
-		v.typ = v.last // old files have no type
+// value decodes an input or output of a graph.
+func (d *Decoder) value(m messages.Message) (v schema.ValueInfo) {
+	for f := m.Cursor(); f.Next() && d.err == nil; {
+		switch f.Number {
+		case valueName:
+			v.Name = f.Text()
+		case valueType:
+			d.valueType(&v, f.Message())
+		}
 	}
-	switch v.typ {
-	case Float:
-		return v.float
-	case Int:
-		return v.integer
-	case String:
-		return v.text
-	case Floats:
-		return orEmpty(v.floats)
-	case Ints:
-		return orEmpty(v.integers)
-	case Strings:
-		return orEmpty(v.texts)
-	case Tensors:
-		return orEmpty(v.tensors)
-	case Graphs:
-		return orEmpty(v.graphs)
+	return v
+}
+
+// valueType decodes the type of a value, if it is that of a tensor.
+func (d *Decoder) valueType(v *schema.ValueInfo, m messages.Message) {
+	for f := m.Cursor(); f.Next() && d.err == nil; {
+		if f.Number == typeTensor {
+			d.tensorType(v, f.Message())
+		}
 	}
-	switch {
-	case v.typ == Tensor && v.pieces != nil:
-		return v.tensor
-	case v.typ == Graph && v.graph.graph != nil:
-		return v.graph.graph
+}
+
+func (d *Decoder) tensorType(v *schema.ValueInfo, m messages.Message) {
+	for f := m.Cursor(); f.Next() && d.err == nil; {
+		switch f.Number {
+		case tensorElem:
+			v.DType = d.DType(f.Enum())
+			v.Code = ""
+			if v.DType == tensor.Invalid && f.Enum() != 0 {
+				v.Code = strconv.Itoa(int(f.Enum()))
+			}
+		case tensorShape:
+			v.Dims = d.shape(orEmpty(v.Dims), f.Message())
+		}
 	}
-	return nil
+}
+
+// shape appends the dims of a shape.
+func (d *Decoder) shape(dims []schema.Dim, m messages.Message) []schema.Dim {
+	for f := m.Cursor(); f.Next() && d.err == nil; {
+		if f.Number == shapeDim {
+			dims = room(d, &f, dims, 1, dimBytes)
+			dims = append(dims, dim(f.Message()))
+		}
+	}
+	return dims
+}
+
+func dim(m messages.Message) schema.Dim {
+	size := schema.Dim{Size: schema.DynamicDim}
+	for f := m.Cursor(); f.Next(); {
+		switch f.Number {
+		case dimValue:
+			size.Size = f.Int()
+		case dimParam:
+			size.Symbol = f.Text()
+		}
+	}
+	return size
 }
 
 // orEmpty returns list, or an empty list instead of nil.
@@ -283,75 +286,4 @@ func orEmpty[T any](list []T) []T {
 		return []T{}
 	}
 	return list
-}
-
-// Distinct fails if elements of a field have the same name.
-func Distinct[T any](m *protobuf.Message, num protowire.Number, list []T, name func(*T) string, at int64) error {
-	if len(list) < 2 {
-		return nil
-	}
-	sorted := make([]string, 0, len(list))
-	for i := range list {
-		sorted = append(sorted, name(&list[i]))
-	}
-	slices.Sort(sorted)
-	for i, name := range sorted[1:] {
-		if name == sorted[i] {
-			return protobuf.Corruptf(m.Fields[num].Name, at, "the name %.200q occurs twice", name)
-		}
-	}
-	return nil
-}
-
-// str returns the text of a field in the Decoder's memory.
-func (d *Decoder) str(f *protobuf.Field) (string, error) {
-	b, err := d.Source.Bytes(f.Start, f.End)
-	if err != nil {
-		return "", err
-	}
-	return d.keep(f.At, b)
-}
-
-// keep copies b to memory that is shared by many strings.
-func (d *Decoder) keep(at int64, b []byte) (string, error) {
-	if len(b) > d.text.Cap()-d.text.Len() {
-		n := max(len(b), int(min(d.Source.Size, mostText)))
-		if err := d.Source.Tally.Charge(at, int64(n)); err != nil {
-			return "", err
-		}
-		d.text = strings.Builder{}
-		d.text.Grow(n)
-	}
-	start := d.text.Len()
-	d.text.Write(b)
-	return d.text.String()[start:], nil
-}
-
-const mostText = 32 << 10 // of a block of shared memory
-
-// grow returns list with room for the values of the current field and of the same fields that
-// follow it, of each bytes, and reserves the memory. If the limit is exceeded, the walk ends. It
-// does not look for the nodes of a graph in a file, which it would read twice.
-func grow[T any](d *Decoder, w *protobuf.Walk, list []T, each int) []T {
-	n := int(w.N)
-	if n <= cap(list)-len(list) {
-		return list
-	}
-	if !d.Source.InFile || each < nodeBytes {
-		n = max(n, w.Run())
-	}
-	n += 2 * len(list)
-	if w.Err = d.Source.Tally.Charge(w.At, int64(n)*int64(each)); w.Err != nil {
-		return list
-	}
-	return append(make([]T, 0, n), list...)
-}
-
-// add appends an element to a list and returns it, or nil if the limit is exceeded.
-func add[T any](d *Decoder, w *protobuf.Walk, list *[]T, each int) *T {
-	if *list = grow(d, w, *list, each); w.Err != nil {
-		return nil
-	}
-	*list = (*list)[:len(*list)+1]
-	return &(*list)[len(*list)-1]
 }

@@ -2,16 +2,14 @@ package onnxgraph
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
 	"strconv"
 
 	"github.com/weightmap/weightmap/format/schema"
-	"github.com/weightmap/weightmap/internal/protobuf"
+	"github.com/weightmap/weightmap/internal/messages"
 	"github.com/weightmap/weightmap/tensor"
-	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // MaxTensor limits the data of a tensor in a graph. Larger tensors belong in the model's list of
@@ -20,41 +18,40 @@ const MaxTensor = 1 << 30
 
 // AppendGraph appends the encoding of g without its initializers. The formats have no double, so
 // float64 is rounded to float32; a bool becomes 0 or 1, and JSON becomes its text.
-func (sc *Schema) AppendGraph(b []byte, g *schema.Graph) ([]byte, error) {
-	w := writer{Schema: sc}
-	from := sc.graphFields(g)
-	return w.fields(b, "", &from)
+func (d *Dialect) AppendGraph(b []byte, g *schema.Graph) ([]byte, error) {
+	w := writer{Dialect: d}
+	return w.graph(b, "", g)
 }
 
-// sameNodes reports whether two graphs are equal but for their initializers, including what the
+// SameNodes reports whether two graphs are equal but for their initializers, including what the
 // encoding cannot represent.
-func (sc *Schema) sameNodes(a, b *schema.Graph) bool {
+func (d *Dialect) SameNodes(a, b *schema.Graph) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
-	var encoded [2][]byte
-	for i, g := range []schema.Graph{*a, *b} {
-		w := writer{Schema: sc, compared: true}
-		from := sc.graphFields(&g)
-		var err error
-		if encoded[i], err = w.fields(make([]byte, 0, len(encoded[0])+1), "", &from); err != nil {
-			return false
-		}
+	w := writer{Dialect: d, compared: true}
+	one, err := w.graph(nil, "", a)
+	if err != nil {
+		return false
 	}
-	return bytes.Equal(encoded[0], encoded[1])
+	other, err := w.graph(make([]byte, 0, len(one)+1), "", b)
+	return err == nil && bytes.Equal(one, other)
 }
 
 // Losses lists what the format cannot represent of a schema's graph.
-func (sc *Schema) Losses(p *schema.Schema, l *schema.LossList) {
-	w := writer{Schema: sc, report: func(name, why string) { l.Converted(schema.LossValue, name, why) }}
-	_, _ = w.field(nil, sc.Inputs, "", &p.Graph.Inputs)
-	_, _ = w.field(nil, sc.Outputs, "", &p.Graph.Outputs)
+func (d *Dialect) Losses(p *schema.Schema, l *schema.LossList) {
+	report := func(name, why string) { l.Converted(schema.LossValue, name, why) }
+	w := writer{Dialect: d, report: report}
+	w.values(nil, d.GraphFields.Inputs, "", p.Graph.Inputs)
+	w.values(nil, d.GraphFields.Outputs, "", p.Graph.Outputs)
 	var found [][2]string
 	w.report = func(name, why string) { found = append(found, [2]string{name, why}) }
 	for i := range p.Graph.Nodes {
 		for j := range p.Graph.Nodes[i].Attributes {
 			found = found[:0]
-			if _, err := w.attribute(nil, schema.AttributeName(p, i, j), &p.Graph.Nodes[i].Attributes[j]); err != nil {
+			a := &p.Graph.Nodes[i].Attributes[j]
+			_, err := w.attribute(nil, schema.AttributeName(p, i, j), a)
+			if err != nil {
 				l.Attribute(p, i, j, err)
 				continue
 			}
@@ -65,9 +62,9 @@ func (sc *Schema) Losses(p *schema.Schema, l *schema.LossList) {
 	}
 }
 
-// writer encodes neutral graphs.
+// writer encodes neutral graphs, the fields of a message in ascending order.
 type writer struct {
-	*Schema
+	*Dialect
 	// report, if not nil, is called with the path of each value that must be converted. Tensor data
 	// is then left out. It is nil while a file is written.
 	report func(path, why string)
@@ -81,7 +78,7 @@ func (w *writer) compare(b []byte, args ...any) []byte {
 	if !w.compared {
 		return b
 	}
-	return protobuf.PutBytes(b, 31, fmt.Sprintln(args...))
+	return messages.AppendBytes(b, 31, fmt.Sprintln(args...))
 }
 
 func (w *writer) converts(path, why string) {
@@ -90,165 +87,214 @@ func (w *writer) converts(path, why string) {
 	}
 }
 
-// fields appends the fields of a message in ascending order.
-func (w *writer) fields(b []byte, path string, from *protobuf.Into) (_ []byte, err error) {
-	for num, place := range from {
-		if b, err = w.field(b, protowire.Number(num), path, place); err != nil {
-			return nil, err
+// graph appends the fields of a graph.
+func (w *writer) graph(b []byte, path string, g *schema.Graph) (_ []byte, err error) {
+	f := &w.GraphFields
+	for number := 1; number <= max(f.Nodes, f.Outputs); number++ {
+		switch number {
+		case f.Name:
+			b = messages.AppendText(b, number, g.Name)
+		case f.Nodes:
+			b, err = w.nodes(b, path, g.Nodes)
+			if err != nil {
+				return nil, err
+			}
+		case f.Inputs:
+			b = w.values(b, number, path, g.Inputs)
+		case f.Outputs:
+			b = w.values(b, number, path, g.Outputs)
 		}
 	}
 	return b, nil
 }
 
-// nested appends a message.
-func (w *writer) nested(b []byte, num protowire.Number, path string, from *protobuf.Into) (_ []byte, err error) {
-	b, start := protobuf.Begin(b, num)
-	if b, err = w.fields(b, path, from); err != nil {
-		return nil, err
+// nodes appends all nodes of a graph.
+func (w *writer) nodes(b []byte, path string, nodes []schema.Node) (_ []byte, err error) {
+	for i := range nodes {
+		inner := ""
+		if w.report != nil {
+			inner = fmt.Sprintf("%snodes[%d].", path, i)
+		}
+		var start int
+		b, start = messages.Begin(b, w.GraphFields.Nodes)
+		b, err = w.node(b, inner, &nodes[i])
+		if err != nil {
+			return nil, fmt.Errorf("nodes[%d]: %w", i, err)
+		}
+		b = messages.End(b, start)
 	}
-	return protobuf.End(b, start), nil
+	return b, nil
 }
 
-// field appends the values in a place. A value without type and shape stays untyped, and an unknown
-// shape is left out.
-func (w *writer) field(b []byte, num protowire.Number, path string, place any) (_ []byte, err error) {
-	switch p := place.(type) {
-	case *string:
-		return protobuf.PutText(b, num, *p), nil
-	case *int64:
-		return protobuf.PutVarint(b, num, *p), nil
-	case *[]string:
-		return putAll(b, num, *p), nil
-	case *[]schema.Node:
-		for i := range *p {
-			inner := ""
-			from := w.nodeFields(&(*p)[i])
-			if w.report != nil {
-				inner = fmt.Sprintf("%snodes[%d].", path, i)
+// node appends the fields of a node.
+func (w *writer) node(b []byte, path string, n *schema.Node) (_ []byte, err error) {
+	f := &w.NodeFields
+	for number := 1; number <= nodeDomain; number++ {
+		switch number {
+		case f.Name:
+			b = messages.AppendText(b, number, n.Name)
+		case f.Op:
+			b = messages.AppendText(b, number, n.Op)
+		case f.Inputs:
+			b = appendAll(b, number, n.Inputs)
+		case f.Outputs:
+			b = appendAll(b, number, n.Outputs)
+		case nodeAttributes:
+			b, err = w.attributes(b, path, n.Attributes)
+			if err != nil {
+				return nil, err
 			}
-			if b, err = w.nested(b, num, inner, &from); err != nil {
-				return nil, fmt.Errorf("nodes[%d]: %w", i, err)
-			}
-		}
-	case *[]schema.Attribute:
-		for i := range *p {
-			a := &(*p)[i]
-			start := 0
-			b, start = protobuf.Begin(b, num)
-			if b, err = w.attribute(b, path+a.Name, a); err != nil {
-				return nil, fmt.Errorf("attribute %q: %w", a.Name, err)
-			}
-			b = protobuf.End(b, start)
-		}
-	case *[]schema.ValueInfo:
-		for i := range *p {
-			v := &(*p)[i]
-			switch {
-			case v.DType != tensor.Invalid && w.Code(v.DType) == 0:
-				w.converts(path+v.Name, fmt.Sprintf("the format has no %v", v.DType))
-			case v.DType == tensor.Invalid && v.Code != "":
-				w.converts(path+v.Name, "the dtype code "+v.Code+" means nothing here")
-			}
-			from := valueFields(v)
-			if v.DType == tensor.Invalid && v.Dims == nil {
-				from[valueOf] = nil
-			}
-			b = w.compare(b, v.DType, v.Code)
-			b, _ = w.nested(b, num, path, &from)
-		}
-	case *protobuf.Into:
-		return w.nested(b, num, path, p)
-	case *elemType:
-		return protobuf.PutInt(b, num, int64(w.Code(p.DType))), nil
-	case *shape:
-		if *p != nil {
-			return w.nested(b, num, path, &protobuf.Into{shapeDim: (*[]schema.Dim)(p)})
-		}
-	case *[]schema.Dim:
-		for _, d := range *p {
-			from := protobuf.Into{}
-			if d.Symbol != "" {
-				from[dimParam] = &d.Symbol
-			} else if d.Size != schema.DynamicDim {
-				from[dimValue] = &d.Size
-			}
-			b, _ = w.nested(b, num, path, &from)
+		case nodeDomain:
+			b = messages.AppendText(b, number, n.Domain)
 		}
 	}
 	return b, nil
 }
 
-// putAll appends all strings of a list, including "", a missing optional input.
-func putAll(b []byte, num protowire.Number, list []string) []byte {
+// attributes appends all attributes of a node.
+func (w *writer) attributes(b []byte, path string, list []schema.Attribute) (_ []byte, err error) {
+	for i := range list {
+		var start int
+		b, start = messages.Begin(b, nodeAttributes)
+		b, err = w.attribute(b, path+list[i].Name, &list[i])
+		if err != nil {
+			return nil, fmt.Errorf("attribute %q: %w", list[i].Name, err)
+		}
+		b = messages.End(b, start)
+	}
+	return b, nil
+}
+
+// appendAll appends all strings of a list, including "", a missing optional input.
+func appendAll(b []byte, number int, list []string) []byte {
 	for _, s := range list {
-		b = protobuf.PutBytes(b, num, s)
+		b = messages.AppendBytes(b, number, s)
 	}
 	return b
 }
 
+// values appends the inputs or outputs of a graph. A value without type and shape stays untyped,
+// and an unknown shape is left out.
+func (w *writer) values(b []byte, number int, path string, list []schema.ValueInfo) []byte {
+	for i := range list {
+		v := &list[i]
+		switch {
+		case v.DType != tensor.Invalid && w.Code(v.DType) == 0:
+			w.converts(path+v.Name, fmt.Sprintf("the format has no %v", v.DType))
+		case v.DType == tensor.Invalid && v.Code != "":
+			w.converts(path+v.Name, "the dtype code "+v.Code+" means nothing here")
+		}
+		b = w.compare(b, v.DType, v.Code)
+		var start int
+		b, start = messages.Begin(b, number)
+		b = messages.AppendText(b, valueName, v.Name)
+		if v.DType != tensor.Invalid || v.Dims != nil {
+			b = w.valueType(b, v)
+		}
+		b = messages.End(b, start)
+	}
+	return b
+}
+
+// valueType appends the type of a value.
+func (w *writer) valueType(b []byte, v *schema.ValueInfo) []byte {
+	b, typ := messages.Begin(b, valueType)
+	b, ofTensor := messages.Begin(b, typeTensor)
+	b = messages.AppendInt(b, tensorElem, int64(w.Code(v.DType)))
+	if v.Dims != nil {
+		var shape int
+		b, shape = messages.Begin(b, tensorShape)
+		for _, d := range v.Dims {
+			b = appendDim(b, d)
+		}
+		b = messages.End(b, shape)
+	}
+	return messages.End(messages.End(b, ofTensor), typ)
+}
+
+func appendDim(b []byte, d schema.Dim) []byte {
+	b, start := messages.Begin(b, shapeDim)
+	switch {
+	case d.Symbol != "":
+		b = messages.AppendText(b, dimParam, d.Symbol)
+	case d.Size != schema.DynamicDim:
+		b = messages.AppendVarint(b, dimValue, d.Size)
+	}
+	return messages.End(b, start)
+}
+
 // attribute appends the fields of an attribute: its name, its value in the field for the type, and
 // the type.
-func (w *writer) attribute(b []byte, path string, a *schema.Attribute) (_ []byte, err error) {
-	b = protobuf.PutText(b, attributeName, a.Name)
+func (w *writer) attribute(b []byte, path string, a *schema.Attribute) ([]byte, error) {
+	b = messages.AppendText(b, attributeName, a.Name)
 	value, err := w.convert(path, a.Value)
 	if err != nil {
 		return nil, err
 	}
-	typ := int32(Undefined)
-	zero := false
 	before := len(b)
+	b, typ, err := w.attributeValue(b, path, value)
+	if err != nil {
+		return nil, err
+	}
+	if isZero(value) && !w.Explicit {
+		b = b[:before]
+	}
+	return messages.AppendInt(b, attributeType, int64(typ)), nil
+}
+
+// isZero reports whether a value is what an absent field says. -0 and NaN are not zero.
+func isZero(value any) bool {
+	switch v := value.(type) {
+	case int64:
+		return v == 0
+	case float32:
+		return math.Float32bits(v) == 0
+	case string:
+		return v == ""
+	}
+	return false
+}
+
+// attributeValue appends the value of an attribute, and returns its type.
+func (w *writer) attributeValue(b []byte, path string, value any) (_ []byte, typ int, err error) {
 	switch v := value.(type) {
 	case nil:
 		if w.Explicit && w.report != nil {
-			err = fmt.Errorf("%w: an attribute without a value", tensor.ErrUnsupported)
+			return nil, 0, fmt.Errorf("%w: an attribute without a value", tensor.ErrUnsupported)
 		}
+		return b, typeUndefined, nil
 	case int64:
-		typ = Int
-		zero = v == 0
-		b = protobuf.PutVarint(b, fieldOf(Int), v)
-	case float32: // -0 and NaN are not zero
-		typ = Float
-		zero = math.Float32bits(v) == 0
-		b = protobuf.PutFloat(b, fieldOf(Float), v)
+		return messages.AppendVarint(b, attributeInt, v), typeInt, nil
+	case float32:
+		return messages.AppendFloat(b, attributeFloat, v), typeFloat, nil
 	case string:
-		typ = String
-		zero = v == ""
-		b = protobuf.PutBytes(b, fieldOf(String), v)
+		return messages.AppendBytes(b, attributeString, v), typeString, nil
 	case []int64:
-		typ = Ints
-		b = protobuf.PutInts(b, fieldOf(Ints), v)
+		return messages.AppendPackedInts(b, attributeInts, v), typeInts, nil
 	case []int32:
-		typ = Ints
-		b = protobuf.PutInts(b, fieldOf(Ints), v)
+		return messages.AppendPackedInts(b, attributeInts, v), typeInts, nil
 	case []float32:
-		typ = Floats
-		b = protobuf.PutFloats(b, fieldOf(Floats), v)
+		return messages.AppendPackedFloats(b, attributeFloats, v), typeFloats, nil
 	case []string:
-		typ = Strings
-		b = putAll(b, fieldOf(Strings), v)
+		return appendAll(b, attributeStrings, v), typeStrings, nil
 	case tensor.View:
-		typ = Tensor
-		b, err = w.tensor(b, fieldOf(typ), v)
+		b, err = w.tensor(b, attributeTensor, v)
+		return b, typeOneTensor, err
 	case []tensor.View:
-		typ = Tensors
 		for i := 0; i < len(v) && err == nil; i++ {
-			b, err = w.tensor(b, fieldOf(typ), v[i])
+			b, err = w.tensor(b, attributeTensors, v[i])
 		}
+		return b, typeTensors, err
 	case *schema.Graph:
-		typ = Graph
-		b, err = w.subgraph(b, fieldOf(typ), path, v)
+		b, err = w.subgraph(b, attributeGraph, path, v)
+		return b, typeGraph, err
 	case []*schema.Graph:
-		typ = Graphs
 		for i := 0; i < len(v) && err == nil; i++ {
-			b, err = w.subgraph(b, fieldOf(typ), fmt.Sprintf("%s[%d]", path, i), v[i])
+			b, err = w.subgraph(b, attributeGraphs, fmt.Sprintf("%s[%d]", path, i), v[i])
 		}
-	default:
-		err = fmt.Errorf("%w: a value of type %s", tensor.ErrUnsupported, schema.TypeName(value))
+		return b, typeGraphs, err
 	}
-	if zero && !w.Explicit {
-		b = b[:before]
-	}
-	return protobuf.PutInt(b, attributeType, int64(typ)), err
+	return nil, 0, fmt.Errorf("%w: a value of type %s", tensor.ErrUnsupported, schema.TypeName(value))
 }
 
 // convert returns a value of a type that the format has.
@@ -286,7 +332,7 @@ func (w *writer) floats(path string, list ...float64) ([]float32, error) {
 			return nil, fmt.Errorf("%w: %g is too large for a float32", tensor.ErrUnsupported, x)
 		}
 		out[i] = f
-		if w.report != nil && !reported && strconv.FormatFloat(x, 'g', -1, 64) != strconv.FormatFloat(float64(f), 'g', -1, 32) {
+		if w.report != nil && !reported && shortest(x, 64) != shortest(float64(f), 32) {
 			w.report(path, fmt.Sprintf("the format has no float64, %v is rounded to %v", x, f))
 			reported = true
 		}
@@ -294,21 +340,32 @@ func (w *writer) floats(path string, list ...float64) ([]float32, error) {
 	return out, nil
 }
 
+func shortest(x float64, bits int) string { return strconv.FormatFloat(x, 'g', -1, bits) }
+
 // subgraph appends a graph attribute.
-func (w *writer) subgraph(b []byte, num protowire.Number, path string, g *schema.Graph) ([]byte, error) {
-	g = cmp.Or(g, &schema.Graph{})
+func (w *writer) subgraph(b []byte, number int, path string, g *schema.Graph) ([]byte, error) {
+	if g == nil {
+		g = &schema.Graph{}
+	}
 	if len(g.Initializers) > 0 && !w.compared {
-		return nil, fmt.Errorf("%w: initializers of a subgraph, which only a copy within the format keeps", tensor.ErrUnsupported)
+		return nil, fmt.Errorf(
+			"%w: initializers of a subgraph, which only a copy within the format keeps",
+			tensor.ErrUnsupported)
 	}
 	b = w.compare(b, len(g.Initializers), g.Initializers)
-	from := w.graphFields(g)
-	return w.nested(b, num, path+".", &from)
+	b, start := messages.Begin(b, number)
+	b, err := w.graph(b, path+".", g)
+	if err != nil {
+		return nil, err
+	}
+	return messages.End(b, start), nil
 }
 
 // tensor appends a tensor attribute with its data.
-func (w *writer) tensor(b []byte, num protowire.Number, v tensor.View) ([]byte, error) {
+func (w *writer) tensor(b []byte, number int, v tensor.View) ([]byte, error) {
 	info := v.Info()
-	if err := w.CheckTensor(&info); err != nil && !w.compared {
+	err := w.CheckTensor(&info)
+	if err != nil && !w.compared {
 		return nil, err
 	}
 	if info.Size > MaxTensor {
@@ -317,15 +374,20 @@ func (w *writer) tensor(b []byte, num protowire.Number, v tensor.View) ([]byte, 
 	if w.report != nil {
 		return b, nil
 	}
-	var data []byte
-	c, err := v.Clone()
-	if err == nil {
-		data, err = c.Bytes()
-	}
+	data, err := dataOf(v)
 	if err != nil && !w.compared {
 		return nil, err
 	}
-	b, start := protobuf.Begin(b, num)
+	b, start := messages.Begin(b, number)
 	b = w.compare(b, info.TypeName(), info.Quant)
-	return protobuf.End(w.AppendTensor(b, &info, data), start), nil
+	return messages.End(w.AppendTensor(b, &info, data), start), nil
+}
+
+// dataOf returns the data of a tensor that no other process changes.
+func dataOf(v tensor.View) ([]byte, error) {
+	c, err := v.Clone()
+	if err != nil {
+		return nil, err
+	}
+	return c.Bytes()
 }

@@ -1,6 +1,6 @@
-// Package onnxgraph converts between the neutral graph and ONNX's messages, and compares the names
+// Package wiagraph converts between the neutral graph and ONNX's messages, and compares the names
 // in them. The formats wia and onnx have the same messages, except for some field numbers.
-package onnxgraph
+package wiagraph
 
 import (
 	"github.com/weightmap/weightmap/format/schema"

@@ -1,0 +1,177 @@
+package messages
+
+import (
+	"encoding/binary"
+	"slices"
+	"sort"
+	"sync"
+
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/memory"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// Copy is the copy of a message in memory, without the data that is left out. It remembers where
+// its bytes are in the Section. Begin it, append to it, and Finish it.
+type Copy struct {
+	memory   *driver.Memory
+	reserved int64
+	text     []byte
+	cuts     []cut
+	scratch  *scratch // whose memory text and cuts have; nil when the copy is finished
+}
+
+// cut says that text from an offset on is from at in the section.
+type cut struct {
+	offset int
+	at     int64
+}
+
+const cutBytes = 16 // of a cut in memory
+
+// scratch is memory for copies whose size is known only at the end.
+type scratch struct {
+	text []byte
+	cuts []cut
+}
+
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
+
+// Begin begins an empty copy.
+func (c *Copy) Begin(m *driver.Memory) {
+	c.memory = m
+	c.scratch = scratches.Get().(*scratch)
+	c.Reset()
+}
+
+// Reset makes the copy empty, but keeps its memory.
+func (c *Copy) Reset() {
+	c.text = c.scratch.text[:0]
+	c.cuts = c.scratch.cuts[:0]
+}
+
+// Finish gives the copy memory of its size. Nothing may be appended any more.
+func (c *Copy) Finish() error {
+	size := int64(len(c.text) + cutBytes*len(c.cuts))
+	err := c.memory.Reserve(size)
+	if err != nil {
+		c.Drop()
+		return err
+	}
+	text := slices.Clone(c.text)
+	cuts := slices.Clone(c.cuts)
+	c.Drop()
+	c.reserved = size
+	c.text = text
+	c.cuts = cuts
+	return nil
+}
+
+// Drop ends a copy that is not used any more.
+func (c *Copy) Drop() {
+	c.memory.Release(c.reserved)
+	c.reserved = 0
+	c.scratch.text = c.text
+	c.scratch.cuts = c.cuts
+	scratches.Put(c.scratch)
+	c.scratch = nil
+	c.text = nil
+	c.cuts = nil
+}
+
+// Keep appends the current field.
+func (s *Scan) Keep(c *Copy) { s.kept(c.append(s.section, s.At, s.End)) }
+
+// Replace appends bytes that stand for those at an offset of the section, in the current field.
+func (s *Scan) Replace(c *Copy, b []byte, at int64) { s.kept(c.put(s.section, b, at)) }
+
+// ReplaceWith appends a message with its length in the place of the current field. The copy does
+// not know where the bytes of the message are.
+func (s *Scan) ReplaceWith(c, message *Copy) {
+	n := len(message.text)
+	err := c.grow(s.section, 2*binary.MaxVarintLen64+int64(n))
+	if err != nil {
+		s.kept(err)
+		return
+	}
+	c.cut(s.At)
+	c.text = append(AppendLength(c.text, s.Number, int64(n)), message.text...)
+}
+
+// kept ends the loop if a copy failed.
+func (s *Scan) kept(err error) {
+	e, ok := err.(*Error)
+	if ok {
+		e.At = s.At
+		e.Skip = s.Value - s.At
+		s.Fail(e)
+		return
+	}
+	if err != nil {
+		s.Stop(err)
+	}
+}
+
+// append appends the bytes from..to of a section.
+func (c *Copy) append(s *Section, from, to int64) error {
+	if err := c.grow(s, to-from); err != nil {
+		return err
+	}
+	c.cut(from)
+	text, err := s.Append(c.text, from, to)
+	c.text = text
+	return err
+}
+
+// put appends bytes that stand for those at an offset of a section.
+func (c *Copy) put(s *Section, b []byte, at int64) error {
+	if err := c.grow(s, int64(len(b))); err != nil {
+		return err
+	}
+	c.cut(at)
+	c.text = append(c.text, b...)
+	return nil
+}
+
+// cut remembers that the text continues with the byte at an offset of the section.
+func (c *Copy) cut(at int64) {
+	n := len(c.cuts)
+	if n == 0 || c.cuts[n-1].at+int64(len(c.text)-c.cuts[n-1].offset) != at {
+		c.cuts = append(c.cuts, cut{len(c.text), at})
+	}
+}
+
+// grow reserves memory for n more bytes, which are no more than the section has.
+func (c *Copy) grow(s *Section, n int64) error {
+	have := int64(len(c.text))
+	if have+n > driver.MaxStructure {
+		return Errorf(0, "", tensor.ErrLimit,
+			"%d bytes that are not data, the limit is %d", have+n, int64(driver.MaxStructure))
+	}
+	if have+n > c.reserved {
+		size := max(have+n, min(2*have, s.Size))
+		if err := c.memory.Reserve(size - c.reserved); err != nil {
+			return &Error{Err: err}
+		}
+		c.reserved = size
+	}
+	if int(n) > cap(c.text)-len(c.text) {
+		text := make([]byte, have, max(have+n, min(c.reserved, 2*have)))
+		copy(text, c.text)
+		c.text = text
+		c.scratch.text = text
+	}
+	return nil
+}
+
+// Text returns the copy.
+func (c *Copy) Text() string { return memory.String(c.text) }
+
+// At returns the offset in the section of a byte of the copy.
+func (c *Copy) At(offset int64) int64 {
+	i := sort.Search(len(c.cuts), func(i int) bool { return int64(c.cuts[i].offset) > offset }) - 1
+	if i < 0 {
+		return 0
+	}
+	return c.cuts[i].at + offset - int64(c.cuts[i].offset)
+}
