@@ -23,7 +23,7 @@ func (archiveFormat) Parse(src driver.Source, x *driver.Index, o *driver.ParseOp
 	}
 	s := string(head)
 	if s != zip.LocalMagic[:len(s)] && s != zip.EndMagic[:len(s)] {
-		return nil, wire.Errorf("", "magic", 0, format.ErrMagic, "the file begins with % x, not %q", head,
+		return nil, wire.Errorf("", "magic", 0, format.ErrMagic, "% x instead of %q", head,
 			zip.LocalMagic)
 	}
 	a, err := zip.Open(&zip.File{Src: src}, o, entryBytes)

@@ -91,8 +91,8 @@ func (p *parser) checkPrefix(b []byte, size int64) error {
 	h := &p.head
 	n := min(len(b), len(magic))
 	if string(b[:n]) != magic[:n] {
-		return p.errorf("magic", 0, format.ErrMagic, "the array begins with % x, not %q",
-			b[:min(len(b), prefixLen)], magic)
+		return p.errorf("magic", 0, format.ErrMagic, "% x instead of %q", b[:min(len(b), prefixLen)],
+			magic)
 	}
 	if size < prefixLen {
 		return p.errorf("header", size, format.ErrTruncated,

@@ -150,7 +150,7 @@ func parseFile(m *zip.Tensors, src driver.Source, space driver.Space, x *driver.
 		err = wire.Errorf("", "magic", 0, format.ErrMagic, "the file is empty")
 	default:
 		err = wire.Errorf("", "magic", 0, format.ErrMagic,
-			"the file begins with % x, neither a ZIP archive nor a pickle", b[:min(len(b), 8)])
+			"% x instead of a ZIP archive or a pickle", b[:min(len(b), 8)])
 	}
 	if err != nil {
 		return nil, err
