@@ -46,7 +46,9 @@ func newNumbering(tensors []tensor.Info, g *schema.Graph) numbering {
 			free.taken = append(free.taken, id)
 		}
 	}
-	slices.Sort(free.taken)
+	if len(unnumbered)+len(values) > 0 {
+		slices.Sort(free.taken)
+	}
 	for _, i := range unnumbered {
 		n.ids[i] = free.next()
 	}
