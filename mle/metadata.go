@@ -119,22 +119,44 @@ func encodeMetadata(m schema.Metadata, all []Descriptor) []byte {
 func (f *parsed) notes() []string {
 	var notes []string
 	h := &f.h
-	note := func(when bool, text string, args ...any) {
-		if when {
-			notes = append(notes, fmt.Sprintf(text, args...))
-		}
+	if h.Shift > 0 {
+		notes = append(notes, fmt.Sprintf("sections are %d bytes behind the offsets in the header",
+			h.Shift))
 	}
-	note(h.Shift > 0, "sections are %d bytes behind the offsets in the header", h.Shift)
-	note(h.LegacySignature != 0, "version 1 signature_offset %d ignored", h.LegacySignature)
-	sums := [...]uint32{h.HeaderChecksum, h.MetadataChecksum, h.GraphChecksum, h.WeightsChecksum}
-	for i, part := range []string{"header", "metadata", "graph", "weights"} {
-		note(h.Version > 1 && sums[i] == 0, "%s checksum not recorded", part)
+	if h.LegacySignature != 0 {
+		notes = append(notes, fmt.Sprintf("version 1 signature_offset %d ignored", h.LegacySignature))
+	}
+	for _, part := range h.unrecorded() {
+		notes = append(notes, part+" checksum not recorded")
 	}
 	unknown := h.Features &^ knownFeatures
-	note(unknown != 0, "unknown feature flags %#x", uint32(unknown))
-	note(f.beyond > 0, "the graph uses ids that no tensor descriptor has")
-	note(f.flushed.Load(), "the checksum of the float16 weights takes subnormal halves and -0 for 0, "+
-		"as the reference implementation does")
-	note(f.needsKey(), "weights are encrypted and no key was given")
+	if unknown != 0 {
+		notes = append(notes, fmt.Sprintf("unknown feature flags %#x", uint32(unknown)))
+	}
+	if f.beyond > 0 {
+		notes = append(notes, "the graph uses ids that no tensor descriptor has")
+	}
+	if f.flushed.Load() {
+		notes = append(notes, "the checksum of the float16 weights takes subnormal halves and -0 for 0, "+
+			"as the reference implementation does")
+	}
+	if f.needsKey() {
+		notes = append(notes, "weights are encrypted and no key was given")
+	}
 	return notes
+}
+
+// unrecorded lists the parts whose checksum a version 2 header does not have.
+func (h *Header) unrecorded() []string {
+	if h.Version == 1 {
+		return nil
+	}
+	var parts []string
+	sums := [...]uint32{h.HeaderChecksum, h.MetadataChecksum, h.GraphChecksum, h.WeightsChecksum}
+	for i, part := range []string{"header", "metadata", "graph", "weights"} {
+		if sums[i] == 0 {
+			parts = append(parts, part)
+		}
+	}
+	return parts
 }

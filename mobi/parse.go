@@ -382,12 +382,41 @@ func (f *parsed) isConstant(id uint32) bool {
 }
 
 // notes lists irregularities that readers tolerate.
-func (p *parser) notes() (notes []string) {
-	add := func(n int, format string) {
-		if n > 0 {
-			notes = append(notes, fmt.Sprintf(format, n))
-		}
+func (p *parser) notes() []string {
+	var notes []string
+	h := &p.f.header
+	if h.Magic == magicASCII {
+		notes = append(notes, "magic in ASCII order (MOBI)")
 	}
+	if h.Checksum == 0 {
+		notes = append(notes, "header checksum not recorded")
+	}
+	reserved := h.Flags &^ flagsKnown
+	if reserved != 0 {
+		notes = append(notes, fmt.Sprintf("reserved flag bits %#x are set", uint32(reserved)))
+	}
+	if h.MetadataOffset > headerSize {
+		notes = append(notes, fmt.Sprintf("%d bytes between header and metadata are ignored",
+			h.MetadataOffset-headerSize))
+	}
+	// The writer pads for the alignment of the first constant.
+	isAligned := p.f.index.Len() > 0 && p.dataAt%alignment == 0
+	if p.padding >= alignment || p.padding > 0 && !isAligned {
+		notes = append(notes, fmt.Sprintf("%d bytes of zero padding before the constants", p.padding))
+	}
+	if p.unflagged > 0 {
+		notes = append(notes, fmt.Sprintf("constants compressed without the flag: %d", p.unflagged))
+	}
+	notes = append(notes, p.operatorNotes()...)
+	if p.unsound > 0 {
+		notes = append(notes, fmt.Sprintf("constants with unsound quantization parameters: %d",
+			p.unsound))
+	}
+	return notes
+}
+
+// operatorNotes lists the irregularities of operators.
+func (p *parser) operatorNotes() []string {
 	unknown := 0
 	extended := 0
 	for i := range p.f.operators {
@@ -402,26 +431,13 @@ func (p *parser) notes() (notes []string) {
 			}
 		}
 	}
-	h := &p.f.header
-	if h.Magic == magicASCII {
-		notes = append(notes, "magic in ASCII order (MOBI)")
+	var notes []string
+	if unknown > 0 {
+		notes = append(notes, fmt.Sprintf("operators of unknown types: %d", unknown))
 	}
-	if h.Checksum == 0 {
-		notes = append(notes, "header checksum not recorded")
+	if extended > 0 {
+		notes = append(notes,
+			fmt.Sprintf("parameters of types beyond the specification (string, int64 array): %d", extended))
 	}
-	reserved := h.Flags &^ flagsKnown
-	if reserved != 0 {
-		notes = append(notes, fmt.Sprintf("reserved flag bits %#x are set", uint32(reserved)))
-	}
-	add(int(h.MetadataOffset)-headerSize, "%d bytes between header and metadata are ignored")
-	// The writer pads for the alignment of the first constant.
-	isAligned := p.f.index.Len() > 0 && p.dataAt%alignment == 0
-	if p.padding >= alignment || !isAligned {
-		add(int(p.padding), "%d bytes of zero padding before the constants")
-	}
-	add(p.unflagged, "constants compressed without the flag: %d")
-	add(unknown, "operators of unknown types: %d")
-	add(extended, "parameters of types beyond the specification (string, int64 array): %d")
-	add(p.unsound, "constants with unsound quantization parameters: %d")
 	return notes
 }
