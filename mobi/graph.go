@@ -12,23 +12,15 @@ import (
 // neutralGraph returns the neutral graph of the operators and specs. Edges that are
 // inputs or outputs of the model get the names of their specs.
 func (f *parsed) neutralGraph() schema.Graph {
-	names := map[uint32]string{}
+	names := edgeNames{}
 	entering, leaving := dangling(f.operators, f.isConstant)
-	claim := func(ids []uint32, specs []Spec) {
-		for i, id := range ids {
-			if len(ids) == len(specs) {
-				names[id] = specs[i].Name
-			}
-		}
-	}
-	claim(entering, f.model.inputs)
-	claim(leaving, f.model.outputs)
-	value := func(id uint32) string { return cmp.Or(names[id], constantName(id)) }
+	names.add(entering, f.model.inputs)
+	names.add(leaving, f.model.outputs)
 	nodes := each(f.operators, func(op Operator) schema.Node {
 		return schema.Node{
 			Op:         op.Type.String(),
-			Inputs:     each(op.Inputs, value),
-			Outputs:    each(op.Outputs, value),
+			Inputs:     each(op.Inputs, names.of),
+			Outputs:    each(op.Outputs, names.of),
 			Attributes: each(op.Params, attributeOf),
 		}
 	})
@@ -38,6 +30,22 @@ func (f *parsed) neutralGraph() schema.Graph {
 		Nodes:   nodes,
 	}
 }
+
+// edgeNames has the names of edges that are inputs or outputs of the model.
+type edgeNames map[uint32]string
+
+// add names ids after the specs, if there are as many.
+func (n edgeNames) add(ids []uint32, specs []Spec) {
+	if len(ids) != len(specs) {
+		return
+	}
+	for i, id := range ids {
+		n[id] = specs[i].Name
+	}
+}
+
+// of returns the name of an edge, which is its id if it has no other.
+func (n edgeNames) of(id uint32) string { return cmp.Or(n[id], constantName(id)) }
 
 // each returns the results of f for the elements of a list.
 func each[A, B any](list []A, f func(A) B) []B {
