@@ -250,9 +250,12 @@ func Run(t *testing.T, c Config) {
 	t.Run("Complete", seen.complete)
 }
 
+// patience is the longest wait for goroutines that are about to end.
+var patience = time.Minute
+
 // ended fails if more goroutines run than before. It waits for those that are about to end.
 func ended(t *testing.T, before int) {
-	for wait := time.Microsecond; wait < time.Minute; wait *= 2 {
+	for wait := time.Microsecond; wait < patience; wait *= 2 {
 		if runtime.NumGoroutine() <= before {
 			return
 		}

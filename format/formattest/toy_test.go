@@ -375,7 +375,7 @@ func (y toy) encode(t driver.Target, p *schema.Schema, o *driver.LayoutOptions) 
 	if t.Sequential() {
 		return nil, wire.Error("toy", "", -1, driver.ErrSequential)
 	}
-	if y.has("leaves a goroutine") {
+	if y.has(leavesGoroutine) {
 		go func() { select {} }()
 	}
 	e := &toyEncoder{toy: y, t: t, p: p, offs: make([]int64, len(p.Tensors)), sums: make([]uint32, len(p.Tensors))}
