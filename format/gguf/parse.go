@@ -280,6 +280,11 @@ func (p *parser) addTensor(row *record, starts []uint64) {
 		r.BadField("tensor dims", format.ErrCorrupt, "%w", err)
 	}
 	t.Size = size
+	align := uint64(p.part.align)
+	if row.offset&(align-1) != 0 {
+		r.BadField("tensor offset", format.ErrCorrupt, "%d is no multiple of %d, the alignment",
+			row.offset, align)
+	}
 	if !e.sized() && size > 0 {
 		t.Size = p.sizeUpTo(starts, row.offset)
 	}
@@ -313,13 +318,8 @@ func (p *parser) sizeUpTo(starts []uint64, offset uint64) int64 {
 // place checks the offset of a record and sets that of its tensor, whose size is known.
 func (p *parser) place(row *record, t *driver.Tensor) {
 	r := &p.d.r
-	align := uint64(p.part.align)
-	if row.offset&(align-1) != 0 {
-		r.BadField("tensor offset", format.ErrCorrupt, "%d is no multiple of %d, the alignment",
-			row.offset, align)
-	}
 	room := p.part.room()
-	if t.Size == 0 && row.offset > room && row.offset-room < align {
+	if t.Size == 0 && row.offset > room && row.offset-room < uint64(p.part.align) {
 		t.Offset = p.part.size // behind padding that is not there
 		return
 	}
