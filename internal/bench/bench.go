@@ -22,15 +22,6 @@ func Verdicts(b *testing.B, strict bool) {
 	t.print()
 }
 
-// Targets measures the targets in the specifications of MOBI and MLE, and prints a table. A missed
-// target fails the benchmark.
-func Targets(b *testing.B) {
-	t := &table{b, true, b.TempDir(), map[string]file{}, ""}
-	t.mobi()
-	t.mle()
-	t.print()
-}
-
 // table measures figures that have limits, one after the other.
 type table struct {
 	b      *testing.B
