@@ -182,6 +182,7 @@ var malformed = []struct {
 		{"graph of another wire type", cat(num(1, 8), num(7, 1)), "graph", 2},
 		{"initializer of another wire type", modelOf(num(5, 1)), "graph.initializer[0]", 21},
 		{"raw data of another wire type", modelOfW(1, 2, num(9, 1)), first + "raw_data", 30},
+		{"type again of another wire type", modelOf(tensorOf(num(1, 2), num(2, 1), str(2, "x"), str(8, "w"), ld(9, make([]byte, 8)))), first + "data_type", 27},
 		{"group", cat([]byte{0x9b, 0x06}, modelOf()), "model", 0},
 		{"invalid UTF-8", cat(str(2, "\xff"), modelOf()), "producer_name", 0},
 		{"key of metadata_props twice", cat(modelOf(), ld(14, str(1, "k")), ld(14, str(1, "k"))), "metadata_props", 0},

@@ -86,7 +86,7 @@ func (r *reader) readInitializer(g *messages.Scan) {
 	code := uint64(0) // of the last type
 	t := g.Inner(typeTensor)
 	for t.Next() {
-		isPadding := t.Number == dataType && last == dataType && t.Bits == code
+		isPadding := t.Number == dataType && t.Wire == messages.Varint && last == dataType && t.Bits == code
 		last = t.Number
 		switch {
 		case isPadding:
