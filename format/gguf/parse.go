@@ -188,13 +188,6 @@ func readHeader(r *wire.Record) (h header) {
 	return h
 }
 
-func checkAlign(n uint32) error {
-	if n < minAlign || n&(n-1) != 0 {
-		return fmt.Errorf("alignment %d is no power of two of at least %d", n, minAlign)
-	}
-	return nil
-}
-
 // named adds the name of an entry or a tensor to an error.
 func named(err error, what string, name []byte) error {
 	e, ok := err.(*tensor.Error)

@@ -1,8 +1,10 @@
 package npy
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
@@ -104,4 +106,55 @@ func (archiveFormat) Layout(p *schema.Schema, _ *driver.LayoutOptions) (*driver.
 		l.Late = nil
 	}
 	return l, nil
+}
+
+// descrOf returns the descr of a tensor in its header.
+func descrOf(t *tensor.Info) (descr string, fortran bool) {
+	e := elemFor(t)
+	if e == &listed {
+		descr, fortran = strings.CutSuffix(t.Encoding.Name, inFortran)
+		if strings.HasPrefix(descr, "[") || strings.HasPrefix(descr, "(") {
+			return descr, fortran
+		}
+		return "'" + descr + "'", fortran
+	}
+	order := "<"
+	if e.size == 1 {
+		order = "|"
+	}
+	return "'" + order + e.code + "'", false
+}
+
+// isReadBack reports whether the reader would find the same type in the header of a tensor. For
+// listed types this depends on their names.
+func isReadBack(t *tensor.Info) bool {
+	b := encodeHeader(t)
+	p := &parser{entry: &zip.Member{}, first: func(int64) ([]byte, error) { return b, nil }}
+	err := p.read(int64(len(b)) + t.Size)
+	if err != nil || p.head.other == nil {
+		return false
+	}
+	return new(parsed).encoding(&p.head).Name == t.Encoding.Name
+}
+
+// encodeHeader returns the header of a tensor as np.save of NumPy 1.24 writes it,
+// which leaves room for the outermost dim to grow.
+func encodeHeader(t *tensor.Info) []byte {
+	descr, fortran := descrOf(t)
+	order := "False"
+	if fortran {
+		order = "True"
+	}
+	shape := strings.ReplaceAll(strings.Trim(fmt.Sprint([]int64(t.Shape)), "[]"), " ", ", ")
+	if len(t.Shape) == 1 {
+		shape += ","
+	}
+	dict := fmt.Sprintf("{'descr': %s, 'fortran_order': %s, 'shape': (%s), }", descr, order, shape)
+	if len(t.Shape) > 0 {
+		const widest = 21 // digits
+		dict += strings.Repeat(" ", widest-len(fmt.Sprint(t.Shape[0])))
+	}
+	dict += strings.Repeat(" ", alignment-(prefixLen+len(dict)+1)%alignment) + "\n"
+	b := binary.LittleEndian.AppendUint16([]byte(magic+"\x01\x00"), uint16(len(dict)))
+	return append(b, dict...)
 }
