@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/weightmap/weightmap/internal/memory"
@@ -474,4 +475,17 @@ func (s *streaming) call(b []byte) error {
 	p.Last = s.offset == s.request.bytes
 	s.failed = s.f(p)
 	return s.failed
+}
+
+// canceledWriter is a writer that fails when its context is canceled.
+type canceledWriter struct {
+	ctx context.Context
+	w   io.Writer
+}
+
+func (c *canceledWriter) Write(b []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.w.Write(b)
 }

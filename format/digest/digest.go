@@ -15,7 +15,6 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/lowbit"
-	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/target"
 	"github.com/weightmap/weightmap/internal/work"
 	"github.com/weightmap/weightmap/tensor"
@@ -45,7 +44,7 @@ import (
 // by one goroutine at a time with the bytes of all tensors as the total. Errors are those of
 // View.ReadInto, and the context's.
 func Tensors(ctx context.Context, m *format.Model, progress format.Progress) (sum [sha256.Size]byte, err error) {
-	r := &reader{ctx: cmp.Or(ctx, context.Background()), Progress: work.Progress{Report: progress}}
+	r := &reader{ctx: cmp.Or(ctx, context.Background()), m: m, Progress: work.Progress{Report: progress}}
 	var views []tensor.View
 	err = m.Guard(func() error {
 		for _, v := range m.Tensors() {
@@ -84,6 +83,7 @@ type record struct {
 // reader hashes tensors.
 type reader struct {
 	ctx context.Context
+	m   *format.Model
 	work.Progress
 }
 
@@ -118,16 +118,15 @@ func typeName(info *tensor.Info) string {
 // data hashes the bytes of a tensor. It decodes compressed ones piece by piece where the format
 // can.
 func (r *reader) data(h hash.Hash, v tensor.View) error {
-	ref := (*memory.Ref[tensor.Info])(&v)
 	info := v.Info()
-	s, ok := ref.Owner().(memory.Streamer[tensor.Info])
-	if ok && ref.Data() == nil && s.Streams(&info) {
-		_, isPart := s.Section(&info)
-		if !isPart {
-			err := s.Stream(r.ctx, &info, h)
-			r.Done(info.Size, info.Name)
-			return err
-		}
+	isAlone := info.Stored >= 0 // and not compressed together with others
+	if info.Compression != "" && info.Offset < 0 && isAlone {
+		requests := []format.Request{{Tensor: info.Name}}
+		return r.m.Stream(r.ctx, requests, nil, func(p format.Piece) error {
+			h.Write(p.Data)
+			r.Done(int64(len(p.Data)), info.Name)
+			return nil
+		})
 	}
 	return target.EachPiece(r.ctx, v, func(b []byte) error {
 		h.Write(b)
