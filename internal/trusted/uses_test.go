@@ -378,7 +378,7 @@ var uses = []use{
 		}
 		text(see, "", encoded(g), err)
 	}},
-	{name: "Native", always: true, api: []string{"format (*Model).Native"}, run: func(m *format.Model, see see) {
+	{name: "Native", private: true, api: []string{"format (*Model).Native"}, run: func(m *format.Model, see see) {
 		n, err := m.Native()
 		if n == nil {
 			n = &schema.Native{}
