@@ -39,8 +39,8 @@
 // another type; q quantization parameters; s scalars, written with shape [1]; g the graph; l labels
 // (names of nodes and dims); n names of tensors that no operator uses.
 //
-// Options.WriteOptions sets compression, signature, encryption and similar options, and
-// Options.Format sets options of a single format.
+// Options.Write sets the format with the options that only it has, compression, signature,
+// encryption and similar options.
 //
 // # Operators
 //
