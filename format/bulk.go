@@ -54,8 +54,12 @@ const loadJob = 512 << 10
 func (b *bulk) plan(requests []Request) (chunks []chunk, err error) {
 	total := int64(0)
 	b.o.Workers = b.workers()
+	list := make([]checkedRequest, len(requests))
+	chunks = make([]chunk, 0, len(requests))
 	for k := range requests {
-		t, err := b.m.checkRequest(&requests[k])
+		t := &list[k]
+		t.Request = &requests[k]
+		err := t.check(b.m)
 		if err != nil {
 			return nil, err
 		}

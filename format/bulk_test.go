@@ -136,6 +136,31 @@ func TestLoadAll(t *testing.T) {
 	}, func(c *config) { c.options.Workers = 3 })
 }
 
+// TestLoadAllocations: loading makes no allocation for each tensor.
+func TestLoadAllocations(t *testing.T) {
+	if !testhost.CountsAllocs() {
+		t.Skip("reading a file allocates more here, or under the race detector")
+	}
+	const few, many = 10, 3000
+	d := &toy{}
+	for i := range many {
+		d.tensors = append(d.tensors, u8(fmt.Sprint(i), int64(16*i), 16))
+	}
+	m := openToy(t, storedFile(t, "m.toy", ramp(16*many)), d)
+	dst := make([]byte, 16*many)
+	var requests []Request
+	for i := range many {
+		requests = append(requests, Request{Tensor: m.index.Name(i), Bytes: dst[16*i:][:16]})
+	}
+	load := func(n int) float64 {
+		return testing.AllocsPerRun(5, func() { expect.OK(t, m.Load(t.Context(), requests[:n], nil)) })
+	}
+	base := load(few)
+	if got := load(many); got > base+10 {
+		t.Errorf("loading allocates %v times for %d tensors, %v times for %d", got, many, base, few)
+	}
+}
+
 // TestLoadAllRefuses: what cannot be met is refused with the tensor's name before anything is read.
 func TestLoadAllRefuses(t *testing.T) {
 	d, data := assorted()

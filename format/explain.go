@@ -11,10 +11,18 @@ import (
 )
 
 // explain adds format and file to an error that lacks them, and the tensor at its offset.
-func (m *Model) explain(err error) error { return m.locate(err, m.path, "") }
+func (m *Model) explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	return m.locate(err, m.path, "")
+}
 
 // explainTensor is explain for an error of reading a tensor, or of what name "" leaves open.
 func (m *Model) explainTensor(err error, name string) error {
+	if err == nil {
+		return nil
+	}
 	if name == "" {
 		return m.explain(err)
 	}

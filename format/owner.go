@@ -133,8 +133,11 @@ func (o *owner) File(info *tensor.Info) (pass.File, int64) {
 
 // Explain implements memory.Owner.
 func (o *owner) Explain(info *tensor.Info, err error) error {
+	if err == nil {
+		return nil
+	}
 	field := tensorField(info.Name)
-	if err == nil || errors.As(err, new(*tensor.Error)) {
+	if errors.As(err, new(*tensor.Error)) {
 		return o.m.locate(err, o.f.path(), field)
 	}
 	return &tensor.Error{Format: o.m.desc.Name, Path: o.f.path(), Field: field, Offset: info.Offset, Err: err}

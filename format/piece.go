@@ -81,7 +81,7 @@ type streaming struct {
 
 // streamedRequest is a request of Stream.
 type streamedRequest struct {
-	*checkedRequest
+	checkedRequest
 	index int
 	isIn  bool  // in the section of the format
 	at    int64 // the first selected byte: in the file, or in that section
@@ -104,11 +104,12 @@ func (s *streaming) plan(requests []Request) ([]*streamedRequest, error) {
 		if q.Bytes != nil || q.Floats != nil {
 			return nil, m.about(q.Tensor, -1, fmt.Errorf("%w: Bytes or Floats are set", tensor.ErrOption))
 		}
-		checked, err := m.checkRequest(q)
+		t := &streamedRequest{index: k}
+		t.Request = q
+		err := t.check(m)
 		if err != nil {
 			return nil, err
 		}
-		t := &streamedRequest{checkedRequest: checked, index: k}
 		if err := t.selectRuns(m); err != nil {
 			return nil, m.explainTensor(err, q.Tensor)
 		}

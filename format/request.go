@@ -43,23 +43,22 @@ type checkedRequest struct {
 // unit is the indivisible part of a tensor: an element or a block.
 type unit struct{ elems, bytes int64 }
 
-// checkRequest finds the tensor of a request and checks the request as far as possible before
-// reading.
-func (m *Model) checkRequest(q *Request) (*checkedRequest, error) {
-	i, ok := m.index.Lookup(q.Tensor)
+// check finds the tensor of a request and checks the request as far as possible before reading. It
+// fills t, of which Request is set.
+func (t *checkedRequest) check(m *Model) error {
+	i, ok := m.index.Lookup(t.Tensor)
 	if !ok {
-		return nil, m.about(q.Tensor, -1, tensor.ErrNotFound)
+		return m.about(t.Tensor, -1, tensor.ErrNotFound)
 	}
-	t := &checkedRequest{Request: q, Extent: m.extent(i), i: i, info: m.info(i), unit: unit{1, 1}}
+	t.Extent = m.extent(i)
+	t.i = i
+	t.info = m.info(i)
+	t.unit = unit{1, 1}
 	err := m.at(i, &t.view)
 	if err != nil {
-		return nil, m.explainTensor(err, q.Tensor)
+		return m.explainTensor(err, t.Tensor)
 	}
-	err = t.resolve(m)
-	if err != nil {
-		return nil, m.explainTensor(err, q.Tensor)
-	}
-	return t, nil
+	return m.explainTensor(t.resolve(m), t.Tensor)
 }
 
 func (t *checkedRequest) resolve(m *Model) (err error) {
@@ -67,17 +66,21 @@ func (t *checkedRequest) resolve(m *Model) (err error) {
 	if err != nil {
 		return err
 	}
-	sel, err := memory.Resolve(t.info.Shape, t.Slice)
-	if err != nil {
-		return fmt.Errorf("%w: %w", tensor.ErrShape, err)
-	}
 	t.bytes = t.Size
-	t.elems = 1
-	for _, r := range sel {
-		t.elems *= r.To - r.From
+	t.elems = t.view.Elems()
+	isPart := len(t.Slice) > 0
+	var sel []tensor.Range
+	if isPart {
+		sel, err = memory.Resolve(t.info.Shape, t.Slice)
+		if err != nil {
+			return fmt.Errorf("%w: %w", tensor.ErrShape, err)
+		}
+		t.elems = 1
+		for _, r := range sel {
+			t.elems *= r.To - r.From
+		}
 	}
 	e := t.info.Encoding
-	isPart := len(t.Slice) > 0
 	switch {
 	case e == nil:
 		t.unit.bytes = t.info.DType.Size()
