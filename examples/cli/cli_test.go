@@ -368,6 +368,7 @@ func TestText(t *testing.T) {
 		{"a path within", fmt.Errorf("-key: %w", missing), "-key: m.mag: " + why},
 		{"a temporary file", &tensor.Error{Format: "mag", Path: "out/m.mag", Offset: -1, Err: &fs.PathError{Op: "open", Path: filepath.Join("out", ".m.mag.0a1b.tmp"), Err: syscall.ENOENT}}, "mag: out/m.mag: cannot create a file in out: " + why},
 		{"a directory", &tensor.Error{Path: "d.mag", Offset: -1, Err: fmt.Errorf("d.mag is not a regular file: %w", os.ErrInvalid)}, "d.mag is not a regular file"},
+		{"much memory", &tensor.Error{Format: "mag", Path: "m1000.mag", Offset: -1, Err: driver.NewMemory(1000).Reserve(1025048)}, "mag: m1000.mag: limit exceeded: needs 1,025,048 bytes; --max-memory allows 1,000"},
 		{"memory", &tensor.Error{Format: "mag", Path: "m.mag", Offset: -1, Err: memory.Reserve(101)}, "mag: m.mag: limit exceeded: needs 101 bytes; --max-memory allows 100"},
 		{"an option", driver.OptionError("mag", "Compression", "mag has no compression"), "--compress: mag has no compression"},
 		{"a public key", fmt.Errorf("the trusted key is a %T", ed25519.PublicKey(nil)), "the trusted key is an Ed25519 key"},

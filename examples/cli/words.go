@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/weightmap/weightmap/format"
@@ -56,10 +57,23 @@ func (t *Tool) text(err error) string {
 		text = strings.Replace(text, located.Path+": "+located.Path, located.Path, 1)
 	}
 	text = words.Replace(text)
+	if errors.Is(err, format.ErrLimit) {
+		text = groupMemory(text)
+	}
 	if t.dash() != "-" {
 		text = strings.ReplaceAll(text, " -max-memory", " "+t.dash()+"max-memory")
 	}
 	return text
+}
+
+// groupMemory groups the digits of how much memory is needed and allowed.
+func groupMemory(text string) string {
+	before, sizes, ok := strings.Cut(text, "needs ")
+	if !ok {
+		return text
+	}
+	group := func(number string) string { return Grouped(number) }
+	return before + "needs " + regexp.MustCompile(`\b[0-9]{4,}\b`).ReplaceAllStringFunc(sizes, group)
 }
 
 // failure returns the reason why a system call failed. named says that the message already has the
