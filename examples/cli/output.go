@@ -35,7 +35,8 @@ func (t *Tool) InOut(f *flag.FlagSet, o string) (in, out string, rest []string, 
 
 // Output calls f with standard output if path is "" or "-", otherwise with a temporary file that
 // replaces path if f succeeds.
-func (t *Tool) Output(ctx context.Context, path string, stdout io.Writer, f func(io.Writer) error) (err error) {
+func (t *Tool) Output(ctx context.Context, path string, stdout io.Writer,
+	f func(io.Writer) error) (err error) {
 	if path == "" || path == "-" {
 		return f(stdout)
 	}
@@ -65,7 +66,8 @@ func CheckOutput(path, in string) error {
 // CheckBinary returns an error if binary output would go to a terminal.
 func CheckBinary(path string, stdout io.Writer, what string) error {
 	if (path == "" || path == "-") && Terminal(stdout) {
-		return BadArgument(fmt.Errorf("%s cannot be shown in a terminal; -o FILE writes it to a file", what))
+		return BadArgument(fmt.Errorf("%s cannot be shown in a terminal; -o FILE writes it to a file",
+			what))
 	}
 	return nil
 }

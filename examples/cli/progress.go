@@ -34,8 +34,10 @@ func (p *Progress) Report(done, total int64, _ string) {
 		return
 	}
 	if p.bar == nil {
-		p.bar = progressbar.NewOptions64(total, progressbar.OptionSetWriter(p), progressbar.OptionShowBytes(true), progressbar.OptionSetWidth(15),
-			progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish(), progressbar.OptionSetDescription(p.what))
+		p.bar = progressbar.NewOptions64(total, progressbar.OptionSetWriter(p),
+			progressbar.OptionShowBytes(true), progressbar.OptionSetWidth(15),
+			progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish(),
+			progressbar.OptionSetDescription(p.what))
 	}
 	_ = p.bar.Set64(min(done, total))
 }

@@ -79,7 +79,8 @@ func Shorten(s string, width int) string {
 	for at < len(s) {
 		cluster, _, _, _ := uniseg.FirstGraphemeClusterInString(s[at:], -1)
 		at += len(cluster)
-		if tail := s[at:]; len(tail) <= 4*width && uniseg.StringWidth(tail) <= width-1-uniseg.StringWidth(head) {
+		if tail := s[at:]; len(tail) <= 4*width &&
+			uniseg.StringWidth(tail) <= width-1-uniseg.StringWidth(head) {
 			return head + "…" + tail
 		}
 	}

@@ -101,7 +101,8 @@ func (j *job) summary(out io.Writer, f *mle.File) error {
 	}
 	has := f.Header().Features.Has
 	_, err = fmt.Fprintf(out, "%s: version %d.0, %s, %s (was %s)%s\n",
-		cli.Printable(j.output), max(j.to.Version, 1), cli.Count(f.Len(), "tensor"), cli.Size(st.Size()), cli.Size(f.Stats().FileSize),
+		cli.Printable(j.output), max(j.to.Version, 1), cli.Count(f.Len(), "tensor"), cli.Size(st.Size()),
+		cli.Size(f.Stats().FileSize),
 		cli.Dropped(has(mle.Encryption) && j.write.Key == nil, has(mle.Signing) && j.write.Signer == nil))
 	return err
 }

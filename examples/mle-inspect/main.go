@@ -164,7 +164,8 @@ func verdict(err error) string {
 		return "FAILED"
 	}
 	section := map[string]string{
-		"weights": "compression", "compression checksum": "compression", "chunk checksum": "compression", "model_hash": "signature", "signature": "signature",
+		"weights": "compression", "compression checksum": "compression", "chunk checksum": "compression",
+		"model_hash": "signature", "signature": "signature",
 	}[at.Field]
 	return "FAILED (" + cmp.Or(section, strings.TrimSuffix(at.Field, "_checksum")) + ")"
 }

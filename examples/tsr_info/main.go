@@ -85,7 +85,8 @@ func (p *printer) print(path, version string, v tensor.View) error {
 	gap := p.gap
 	p.gap = "\n"
 	_, err := fmt.Fprintf(p.out, "%sFile: %s\nFormat: TSR v%s\nType: %s\nShape: %v (%s)\nElements: %d\nSize: %d bytes\n",
-		gap, cli.Printable(path), version, tsr.TypeName(v.DType()), v.Shape(), axes(v.Shape()), v.Elems(), v.Info().Size)
+		gap, cli.Printable(path), version, tsr.TypeName(v.DType()), v.Shape(), axes(v.Shape()), v.Elems(),
+		v.Info().Size)
 	return err
 }
 

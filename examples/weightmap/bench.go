@@ -63,7 +63,8 @@ func bench(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer)
 	if err != nil {
 		return modelfile.Hint(err, o.Key)
 	}
-	if _, err := fmt.Fprintf(out, "%s, medians of %s\n\n", cli.Printable(head), cli.Count(*rounds, "round")); err != nil {
+	if _, err := fmt.Fprintf(out, "%s, medians of %s\n\n", cli.Printable(head),
+		cli.Count(*rounds, "round")); err != nil {
 		return err
 	}
 	return b.table(times).Write(out, cli.Width(out))
@@ -188,13 +189,15 @@ func (b *benchmark) touch(m *format.Model) error {
 
 // table compares the tasks with the floor.
 func (b *benchmark) table(times []time.Duration) *cli.Table {
-	t := cli.NewTable(cli.Column{Name: "TASK"}, cli.Column{Name: "MEDIAN", Right: true}, cli.Column{Name: "OF READING", Right: true}, cli.Column{Name: "PER SECOND", Right: true})
+	t := cli.NewTable(cli.Column{Name: "TASK"}, cli.Column{Name: "MEDIAN", Right: true},
+		cli.Column{Name: "OF READING", Right: true}, cli.Column{Name: "PER SECOND", Right: true})
 	for i, d := range times {
 		speed := ""
 		if i != 1 { // the time of opening does not depend on the size
 			speed = cli.Size(int64(float64(b.size) / max(d.Seconds(), 1e-9)))
 		}
-		t.Row(tasks[i].name, d.Round(d/1000+1).String(), fmt.Sprintf("%.3g", float64(d)/float64(max(times[0], 1))), speed)
+		t.Row(tasks[i].name, d.Round(d/1000+1).String(),
+			fmt.Sprintf("%.3g", float64(d)/float64(max(times[0], 1))), speed)
 	}
 	return t
 }

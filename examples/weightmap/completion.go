@@ -83,7 +83,8 @@ func complete(ctx context.Context, words []string) (all []candidate, files bool)
 	if i < 0 {
 		return nil, true
 	}
-	line := commands[i].Read(words[1:len(words)-1], func(t *cli.Tool) { _ = commands[i].Run(ctx, t, []string{"-help"}, io.Discard, io.Discard) })
+	line := commands[i].Read(words[1:len(words)-1],
+		func(t *cli.Tool) { _ = commands[i].Run(ctx, t, []string{"-help"}, io.Discard, io.Discard) })
 	switch name := commands[i].Word(); {
 	case line.Value != nil:
 		return valuesOf(name, line.Value)

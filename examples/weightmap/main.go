@@ -135,10 +135,12 @@ func find(c *cli.Tool, name string) (*modelfile.Command, error) {
 
 // otherNames maps names that people try to commands.
 var otherNames = map[string]string{
-	"info": "inspect", "show": "inspect", "ls": "inspect", "list": "inspect", "view": "inspect", "open": "inspect",
-	"head": "inspect", "metadata": "inspect", "meta": "inspect", "stats": "inspect -stats", "html": "inspect -html",
-	"hash": "inspect -digest", "digest": "inspect -digest", "sha256": "inspect -json -sha256",
-	"dump": "cat", "print": "cat", "get": "cat", "extract": "cat", "tensors": "cat", "names": "cat", "keys": "cat",
+	"info": "inspect", "show": "inspect", "ls": "inspect", "list": "inspect", "view": "inspect",
+	"open": "inspect", "head": "inspect", "metadata": "inspect", "meta": "inspect",
+	"stats": "inspect -stats", "html": "inspect -html", "hash": "inspect -digest",
+	"digest": "inspect -digest", "sha256": "inspect -json -sha256",
+	"dump": "cat", "print": "cat", "get": "cat", "extract": "cat",
+	"tensors": "cat", "names": "cat", "keys": "cat",
 	"check": "verify", "validate": "verify", "test": "verify",
 	"compare": "diff", "cmp": "diff",
 	"copy": "convert", "cp": "convert", "export": "convert", "quantize": "convert -quantize int8",
@@ -226,7 +228,8 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 		if len(args) == 2 && !modelfile.Exists(args[1]) {
 			_, commandErr := find(t, args[1])
 			if commandErr == nil {
-				return t.Status(cli.Advised(t.Usagef("files follow the command: %s", name), misplaced(args)), errs)
+				return t.Status(cli.Advised(t.Usagef("files follow the command: %s", name), misplaced(args)),
+					errs)
 			}
 		}
 		c, err = find(t, "inspect")

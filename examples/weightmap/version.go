@@ -59,5 +59,6 @@ func versionText(build *debug.BuildInfo) string {
 	case build.Main.Version != "" && build.Main.Version != "(devel)": // installed with "go install"
 		text += "module " + build.Main.Version + "\n"
 	}
-	return text + fmt.Sprintf("%s %s/%s\nformats: %s\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, strings.Join(format.Names(), ", "))
+	return text + fmt.Sprintf("%s %s/%s\nformats: %s\n", runtime.Version(), runtime.GOOS,
+		runtime.GOARCH, strings.Join(format.Names(), ", "))
 }

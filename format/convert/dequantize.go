@@ -16,7 +16,8 @@ import (
 // and cannot store quantization parameters.
 func (j *job) dequantize() error {
 	vocabulary, ok := j.driver.(driver.Vocabulary)
-	if !ok || vocabulary.Operators() != nil || j.plan.schema.Graph == nil || len(j.plan.schema.Graph.Nodes) == 0 || len(j.plan.gaps) > 0 {
+	if !ok || vocabulary.Operators() != nil || j.plan.schema.Graph == nil ||
+		len(j.plan.schema.Graph.Nodes) == 0 || len(j.plan.gaps) > 0 {
 		return nil
 	}
 	without := map[string]bool{}
@@ -33,7 +34,8 @@ func (j *job) dequantize() error {
 	for _, it := range t.items {
 		info := &it.to
 		q := it.to.Quant
-		if !without[info.Name] || fixed[info.Name] || q.Scheme != tensor.Linear || q.Check(info.DType, info.Shape) != nil || !bytesHold(q, info.DType) {
+		if !without[info.Name] || fixed[info.Name] || q.Scheme != tensor.Linear ||
+			q.Check(info.DType, info.Shape) != nil || !bytesHold(q, info.DType) {
 			continue
 		}
 		// Parameters along an axis need version 13.
@@ -98,7 +100,8 @@ func (it *item) size() int64 {
 }
 
 // dequantizing returns a DequantizeLinear node for a tensor, and adds tensors for its parameters.
-func (t *translator) dequantizing(name string, d tensor.DType, q *tensor.Quantization) (n schema.Node, err error) {
+func (t *translator) dequantizing(name string, d tensor.DType,
+	q *tensor.Quantization) (n schema.Node, err error) {
 	var shape tensor.Shape
 	if q.Axis != tensor.PerTensor {
 		shape = tensor.Shape{int64(len(q.Scales))}
@@ -124,7 +127,8 @@ func (t *translator) dequantizing(name string, d tensor.DType, q *tensor.Quantiz
 // bytesHold reports whether the zero points fit the dtype.
 func bytesHold(q *tensor.Quantization, d tensor.DType) bool {
 	own, _ := spanOf(d)
-	return d.Size() == 1 && !slices.ContainsFunc(q.ZeroPoints, func(z int32) bool { return !own.holds(int64(z), int64(z)) })
+	return d.Size() == 1 && !slices.ContainsFunc(q.ZeroPoints,
+		func(z int32) bool { return !own.holds(int64(z), int64(z)) })
 }
 
 // quantized converts a DequantizeLinear node to quantization parameters of its tensor.

@@ -20,7 +20,8 @@ func (j *job) join(m *format.Model, g *schema.Graph) error {
 		return located(m, "", unsupported(j.these()+", which joining does not decode"))
 	}
 	if len(pairs) == 0 {
-		return located(m, "JoinScales", fmt.Errorf("%w: no tensor has its scales in another tensor", format.ErrOption))
+		return located(m, "JoinScales", fmt.Errorf("%w: no tensor has its scales in another tensor",
+			format.ErrOption))
 	}
 	scales := make(map[*item]bool, len(pairs))
 	for _, pair := range pairs {
@@ -30,10 +31,12 @@ func (j *job) join(m *format.Model, g *schema.Graph) error {
 		if err != nil {
 			return err
 		}
-		*weight = item{from: v, to: tensor.Info{Name: pair.Name, DType: tensor.Float32, Shape: v.Shape().Clone()}, changes: true}
+		*weight = item{from: v, to: tensor.Info{Name: pair.Name, DType: tensor.Float32,
+			Shape: v.Shape().Clone()}, changes: true}
 		scales[scale] = true
 	}
-	j.plan.items = slices.DeleteFunc(j.plan.items, func(it *item) bool { return scales[it] || isMarker(it) })
+	j.plan.items = slices.DeleteFunc(j.plan.items,
+		func(it *item) bool { return scales[it] || isMarker(it) })
 	return nil
 }
 

@@ -109,7 +109,8 @@ func newJob(ctx context.Context, path string, o *Options) (*job, error) {
 	if o != nil {
 		j.o = *o
 	}
-	takes := []tensor.DType{tensor.Invalid, tensor.Float64, tensor.Float32, tensor.Float16, tensor.BFloat16}
+	takes := []tensor.DType{tensor.Invalid, tensor.Float64, tensor.Float32, tensor.Float16,
+		tensor.BFloat16}
 	if !slices.Contains(takes, j.o.DType) {
 		err := fmt.Errorf("%w: %v is no floating-point type to convert to", format.ErrOption, j.o.DType)
 		return nil, &tensor.Error{Field: "DType", Offset: -1, Err: err}
@@ -131,7 +132,8 @@ func newJob(ctx context.Context, path string, o *Options) (*job, error) {
 	}
 	j.driver = j.target.Format.Driver()
 	if j.driver == nil {
-		return nil, &tensor.Error{Field: "Write.Format", Offset: -1, Err: fmt.Errorf("%w: it has no driver", format.ErrOption)}
+		return nil, &tensor.Error{Field: "Write.Format", Offset: -1,
+			Err: fmt.Errorf("%w: it has no driver", format.ErrOption)}
 	}
 	j.format = j.driver.Describe().Name
 	j.report.Format = j.format

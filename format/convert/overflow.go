@@ -46,7 +46,8 @@ func count[F float32 | float64](t *tally, d tensor.DType, numbers []F) {
 		}
 	}
 	magnitude := func(i int) float64 { return math.Abs(float64(numbers[i])) }
-	t.rows.Add(len(numbers), func(i int) bool { return numbers[i] != 0 }, func(i int) bool { return !(magnitude(i) <= limit.zero) })
+	t.rows.Add(len(numbers), func(i int) bool { return numbers[i] != 0 },
+		func(i int) bool { return !(magnitude(i) <= limit.zero) })
 }
 
 // overflow returns the loss of n numbers too large for a tensor's new dtype.

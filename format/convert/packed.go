@@ -32,7 +32,8 @@ func (j *job) these() string {
 	if len(p.Weights) == 1 {
 		return fmt.Sprintf("%q is a packed %s weight", j.plan.items[p.Weights[0]].to.Name, p.Scheme)
 	}
-	return fmt.Sprintf("%d tensors are packed %s weights, the first is %q", len(p.Weights), p.Scheme, j.plan.items[p.Weights[0]].to.Name)
+	return fmt.Sprintf("%d tensors are packed %s weights, the first is %q", len(p.Weights), p.Scheme,
+		j.plan.items[p.Weights[0]].to.Name)
 }
 
 // computes reports whether programs that read the target's format compute with its tensors by their

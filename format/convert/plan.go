@@ -94,7 +94,8 @@ func (j *job) changeAll(m *format.Model) (map[string]string, error) {
 			it.to.Name = j.o.Rename(name)
 			other, taken := owners[it.to.Name]
 			if taken {
-				err := fmt.Errorf("%w: tensors %q and %q would both be called %q%.0w", format.ErrOption, other, name, it.to.Name, format.ErrSchema)
+				err := fmt.Errorf("%w: tensors %q and %q would both be called %q%.0w", format.ErrOption, other,
+					name, it.to.Name, format.ErrSchema)
 				return nil, &tensor.Error{Format: j.format, Field: "Rename", Offset: -1, Err: err}
 			}
 			owners[it.to.Name] = name
@@ -133,7 +134,8 @@ func (j *job) change(it *item) error {
 	if !isReal(&it.to) {
 		return nil
 	}
-	if _, used := j.plan.uses[it.to.Name]; used && it.to.Encoding != nil && lowbit.IsInteger(it.to.Encoding.Name) {
+	if _, used := j.plan.uses[it.to.Name]; used && it.to.Encoding != nil &&
+		lowbit.IsInteger(it.to.Encoding.Name) {
 		return nil // DequantizeLinear nodes interpret it
 	}
 	to := j.o.DType
@@ -216,7 +218,8 @@ func (j *job) graph(m *format.Model, gone map[string]bool, names map[string]stri
 		}
 	})
 	if lost != "" {
-		l := schema.Loss{Kind: schema.LossGraph, Why: fmt.Sprintf("it uses tensor %q, which is not kept", lost), Acceptable: true}
+		l := schema.Loss{Kind: schema.LossGraph,
+			Why: fmt.Sprintf("it uses tensor %q, which is not kept", lost), Acceptable: true}
 		j.plan.schema.Graph = nil
 		if j.accept(l) {
 			return nil

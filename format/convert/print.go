@@ -8,8 +8,10 @@ import (
 
 // String describes the options without keys, on one line.
 func (o Options) String() string {
-	return oneline.Struct("Options", "Write", o.Write, "Lossy", o.Lossy, "Keep", o.Keep != nil, "Rename", o.Rename != nil,
-		"JoinScales", o.JoinScales, "DType", uint8(o.DType), "Quantize", o.Quantize != nil, "QuantizeOnly", o.QuantizeOnly != nil,
+	return oneline.Struct("Options", "Write", o.Write, "Lossy", o.Lossy, "Keep", o.Keep != nil,
+		"Rename", o.Rename != nil,
+		"JoinScales", o.JoinScales, "DType", uint8(o.DType), "Quantize", o.Quantize != nil,
+		"QuantizeOnly", o.QuantizeOnly != nil,
 		"Verify", o.Verify, "DryRun", o.DryRun, "Read", o.Read)
 }
 
@@ -21,8 +23,10 @@ func (o Options) LogValue() slog.Value { return slog.StringValue(o.String()) }
 
 // String describes how much there is to report, on one line.
 func (r Report) String() string {
-	return oneline.Struct("Report", "Format", r.Format, "Files", r.Files, "Losses", len(r.Losses), "Kept", len(r.Kept),
-		"Quantized", len(r.Quantized), "Stayed", len(r.Stayed), "Packed", len(r.Packed), "Warnings", r.Warnings)
+	return oneline.Struct("Report", "Format", r.Format, "Files", r.Files, "Losses", len(r.Losses),
+		"Kept", len(r.Kept),
+		"Quantized", len(r.Quantized), "Stayed", len(r.Stayed), "Packed", len(r.Packed), "Warnings",
+		r.Warnings)
 }
 
 // GoString implements fmt.GoStringer like String.

@@ -38,7 +38,8 @@ func (j *job) quantizes(t *tensor.Info) (*tensor.QuantizeOptions, string) {
 	o := *q
 	if e := o.Encoding; e != nil {
 		if _, err := e.Bytes(t.Shape); err != nil {
-			return nil, fmt.Sprintf("%s needs rows of a multiple of %d elements, its shape is %v", e.Name, e.BlockElems, t.Shape)
+			return nil, fmt.Sprintf("%s needs rows of a multiple of %d elements, its shape is %v", e.Name,
+				e.BlockElems, t.Shape)
 		}
 	}
 	if o.PerChannel && o.Axis == OutputAxis {
@@ -87,15 +88,18 @@ func roleOf(n *schema.Node, k int, shape tensor.Shape) (r role) {
 		if k == 3 {
 			r.constant = "bias"
 		}
-	case k == 2 && (strings.Contains(op, "conv") || op == "gemm" || op == "linear" || op == "fullyconnected"):
+	case k == 2 && (strings.Contains(op, "conv") || op == "gemm" || op == "linear" ||
+		op == "fullyconnected"):
 		r.constant = "bias"
-	case strings.Contains(op, "convtranspose"), op == "gemm" && k == 1 && integerOf(n, "transB", 0) == 0:
+	case strings.Contains(op, "convtranspose"), op == "gemm" && k == 1 &&
+		integerOf(n, "transB", 0) == 0:
 		r.axis = 1
 	case op == "matmul" && k == 1:
 		r.axis = len(shape) - 1
 	case op == "matmul" && k == 0:
 		r.axis = len(shape) - 2
-	case isVector(shape) && (op == "add" || op == "sub" || op == "subtract" || op == "mul" || op == "multiply" || op == "div" || op == "divide"):
+	case isVector(shape) && (op == "add" || op == "sub" || op == "subtract" || op == "mul" ||
+		op == "multiply" || op == "div" || op == "divide"):
 		r.constant = "bias or factor"
 	}
 	return r
@@ -125,11 +129,13 @@ func (u uses) keeps(t *tensor.Info) string {
 	if r, known := u[t.Name]; known {
 		return r.constant
 	}
-	words := strings.FieldsFunc(strings.ToLower(t.Name), func(r rune) bool { return strings.ContainsRune("./:_-", r) })
+	words := strings.FieldsFunc(strings.ToLower(t.Name),
+		func(r rune) bool { return strings.ContainsRune("./:_-", r) })
 	for i, w := range words {
 		w = strings.TrimRight(w, "0123456789")
 		switch {
-		case w == "bn", w == "ln", strings.HasSuffix(w, "norm"), w == "running" && i+1 < len(words) && (words[i+1] == "mean" || words[i+1] == "var"):
+		case w == "bn", w == "ln", strings.HasSuffix(w, "norm"), w == "running" && i+1 < len(words) &&
+			(words[i+1] == "mean" || words[i+1] == "var"):
 			return "constant of a normalization, by its name"
 		case w == "bias" && i == len(words)-1:
 			return "bias, by its name"

@@ -43,7 +43,8 @@ type streams struct {
 
 func newStreams(j *job, read reader) *streams {
 	items := j.plan.items
-	return &streams{j: j, read: read, items: items, workers: workersFor(items), stop: make(chan struct{})}
+	return &streams{j: j, read: read, items: items, workers: workersFor(items),
+		stop: make(chan struct{})}
 }
 
 // close ends the conversions and waits for them.

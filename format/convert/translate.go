@@ -124,7 +124,8 @@ func (t *translator) values() {
 	// Up to version 3, initializers had to be inputs too.
 	version, _ := t.schema.Metadata.Get(opsets.KeyIRVersion)
 	if ir, _ := version.(int64); t.from == nil && ir > 0 && ir <= 3 {
-		t.graph.Inputs = slices.DeleteFunc(t.graph.Inputs, func(v schema.ValueInfo) bool { return t.at(v.Name).tensor != nil })
+		t.graph.Inputs = slices.DeleteFunc(t.graph.Inputs,
+			func(v schema.ValueInfo) bool { return t.at(v.Name).tensor != nil })
 	}
 }
 
@@ -252,7 +253,8 @@ func (j *job) leaveOwn(m *format.Model, p *schema.Schema) {
 // formats have a broadcasting Add.
 func (t *translator) fuse(i int) bool {
 	m := &t.graph.Nodes[i]
-	if !isPlain(m, "MatMul") || t.version < oldestVersion || len(t.at(m.Inputs[0]).shape) != 2 || len(t.at(m.Inputs[1]).shape) != 2 {
+	if !isPlain(m, "MatMul") || t.version < oldestVersion || len(t.at(m.Inputs[0]).shape) != 2 ||
+		len(t.at(m.Inputs[1]).shape) != 2 {
 		return false
 	}
 	out := t.at(m.Outputs[0])
@@ -278,7 +280,8 @@ func (t *translator) fuse(i int) bool {
 
 // isPlain reports whether a node is an operator of two inputs, without attributes.
 func isPlain(n *schema.Node, op string) bool {
-	return n.Op == op && n.Domain == "" && len(n.Inputs) == 2 && len(n.Outputs) == 1 && len(n.Attributes) == 0
+	return n.Op == op && n.Domain == "" && len(n.Inputs) == 2 && len(n.Outputs) == 1 &&
+		len(n.Attributes) == 0
 }
 
 // finish stores the graph in the plan, and removes the tensors that became attributes.
@@ -433,14 +436,15 @@ func (j *job) refuse() error {
 	if len(j.plan.gaps) == 0 {
 		return nil
 	}
-	_, err := schema.Fit(j.format, j.plan.schema, j.target.AcceptLoss, func(p *schema.Schema, l *schema.LossList) error {
-		for _, g := range j.plan.gaps {
-			if p.Graph != nil {
-				l.Graph(g.part, g.err)
+	_, err := schema.Fit(j.format, j.plan.schema, j.target.AcceptLoss,
+		func(p *schema.Schema, l *schema.LossList) error {
+			for _, g := range j.plan.gaps {
+				if p.Graph != nil {
+					l.Graph(g.part, g.err)
+				}
 			}
-		}
-		return nil
-	})
+			return nil
+		})
 	var refused *schema.LossError
 	if errors.As(err, &refused) { // names what else the target lacks
 		bare := *j.plan.schema

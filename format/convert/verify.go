@@ -28,7 +28,8 @@ func (j *job) verify() error {
 	c.streams = newStreams(j, c.read)
 	defer c.streams.close()
 	if m.Len() != len(j.plan.items) {
-		return located(m, "", fmt.Errorf("%w: %d tensors, %d were written", format.ErrCorrupt, m.Len(), len(j.plan.items)))
+		return located(m, "", fmt.Errorf("%w: %d tensors, %d were written", format.ErrCorrupt, m.Len(),
+			len(j.plan.items)))
 	}
 	progress := work.Progress{Report: j.target.Progress}
 	for _, it := range j.plan.items {
@@ -45,7 +46,8 @@ func (j *job) verify() error {
 		case it == nil:
 			renamed[got]++
 		case got != it.content():
-			return named(m, name, fmt.Errorf("%w: it holds %s, %s was written", format.ErrChecksum, got, it.content()))
+			return named(m, name, fmt.Errorf("%w: it holds %s, %s was written", format.ErrChecksum, got,
+				it.content()))
 		}
 		delete(missing, name)
 		if it != nil {
@@ -58,7 +60,8 @@ func (j *job) verify() error {
 		}
 		renamed[it.content()]--
 		if renamed[it.content()] < 0 {
-			return named(m, it.to.Name, fmt.Errorf("%w: no tensor holds %s", format.ErrChecksum, it.content()))
+			return named(m, it.to.Name, fmt.Errorf("%w: no tensor holds %s", format.ErrChecksum,
+				it.content()))
 		}
 	}
 	return nil

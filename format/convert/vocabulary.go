@@ -22,7 +22,8 @@ func (t *translator) readONNX(in *schema.Node) ([]*node, error) {
 	case operators[in.Op] == nil || in.Domain != "" && in.Domain != "ai.onnx":
 		return nil, unsupported("%s has no operator for it", t.format)
 	case t.version < oldestVersion:
-		return nil, unsupported("ONNX operator set %d is not supported, only %d and later", t.version, oldestVersion)
+		return nil, unsupported("ONNX operator set %d is not supported, only %d and later", t.version,
+			oldestVersion)
 	}
 	n := newNode(in.Op, in.Name, in.Inputs, in.Outputs)
 	for len(n.in) > 0 && n.in[len(n.in)-1] == "" {
@@ -271,7 +272,8 @@ func (t *translator) express(o *driver.Operator, n *node, in []dims) (schema.Nod
 	}
 	for _, name := range slices.Sorted(maps.Keys(n.attrs)) {
 		v := n.attrs[name]
-		isKernel := name == "kernel_shape" && n.op == "Conv" && len(in[1]) > 2 && slices.Equal(v.([]int64), in[1][2:])
+		isKernel := name == "kernel_shape" && n.op == "Conv" && len(in[1]) > 2 &&
+			slices.Equal(v.([]int64), in[1][2:])
 		if !stated[name] && !isKernel && !isDefault(v, n.defaults[name]) {
 			return out, unsupported("%s cannot store %s %v", o.Name, name, v)
 		}
@@ -291,17 +293,22 @@ func fits(o *driver.Operator, n *node, in []dims) error {
 	if len(in) > 1 {
 		weights = in[1]
 	}
-	differs := func(d dims) bool { return d == nil || !slices.Equal(d, in[0]) || slices.Contains(d, unknown) }
+	differs := func(d dims) bool {
+		return d == nil || !slices.Equal(d, in[0]) ||
+			slices.Contains(d, unknown)
+	}
 	switch {
 	case o.Rank != 0 && rank != o.Rank:
 		return unsupported("%s takes %d dims, not %v", o.Name, o.Rank, in[0])
 	case o.SameShape && slices.ContainsFunc(in, differs):
 		return unsupported("%s takes inputs of one shape, not %v", o.Name, in)
 	case o.Depthwise && (group < 2 || len(weights) < 3 || weights[0] != group || weights[1] != 1):
-		return unsupported("%s takes as many groups as channels, not %d with weights %v", o.Name, group, weights)
+		return unsupported("%s takes as many groups as channels, not %d with weights %v", o.Name, group,
+			weights)
 	case n.op == "MatMul" && o.Rank != 0 && len(weights) != o.Rank:
 		return unsupported("%s takes %d dims, not %v", o.Name, o.Rank, weights)
-	case n.op == "Gemm" && len(in) == 3 && (len(weights) != 2 || len(in[2]) != 1 || in[2][0] != weights[1-n.integer("transB")&1]):
+	case n.op == "Gemm" && len(in) == 3 && (len(weights) != 2 || len(in[2]) != 1 ||
+		in[2][0] != weights[1-n.integer("transB")&1]):
 		return unsupported("%s takes a bias for each column, not %v", o.Name, in[2])
 	case slices.Contains(shape, 0):
 		return unsupported("%s to %v needs dims of the input that are unknown", o.Name, shape)

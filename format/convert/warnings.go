@@ -24,7 +24,8 @@ func suffered(s tensor.QuantStats) string {
 		what = append(what, fmt.Sprintf("%d rows became 0", s.ZeroRows))
 	}
 	if s.Zeroed > 0 && 100*float64(s.Zeroed) > mostZeroed*float64(s.Nonzero) {
-		what = append(what, fmt.Sprintf("%.3g %% of the numbers became 0", 100*float64(s.Zeroed)/float64(s.Nonzero)))
+		what = append(what, fmt.Sprintf("%.3g %% of the numbers became 0",
+			100*float64(s.Zeroed)/float64(s.Nonzero)))
 	}
 	if s.SNR < leastSNR {
 		what = append(what, fmt.Sprintf("SNR %.1f dB", s.SNR))

@@ -50,8 +50,10 @@ func (j *job) fit() error {
 	known := map[tensor.DType]bool{}
 	takes := func(d tensor.DType) bool {
 		if _, ok := known[d]; !ok {
-			refused := j.losses(&schema.Schema{Tensors: []tensor.Info{{Name: "0", DType: d, Shape: tensor.Shape{1}}}})
-			known[d] = !slices.ContainsFunc(refused, func(l schema.Loss) bool { return l.Kind == schema.LossDType })
+			refused := j.losses(&schema.Schema{Tensors: []tensor.Info{{Name: "0", DType: d,
+				Shape: tensor.Shape{1}}}})
+			known[d] = !slices.ContainsFunc(refused,
+				func(l schema.Loss) bool { return l.Kind == schema.LossDType })
 		}
 		return known[d]
 	}
@@ -88,7 +90,8 @@ func (j *job) fit() error {
 
 // named reports whether AcceptLoss names a loss, which is then not reported.
 func (j *job) named(l schema.Loss) bool {
-	return slices.Contains(j.target.AcceptLoss, string(l.Kind)) || slices.Contains(j.target.AcceptLoss, l.Item())
+	return slices.Contains(j.target.AcceptLoss, string(l.Kind)) ||
+		slices.Contains(j.target.AcceptLoss, l.Item())
 }
 
 // accept reports whether a loss is accepted, and adds it to the report.

@@ -54,7 +54,10 @@ func (w *writing) create() error {
 			j.report.Kept = refused
 			continue
 		}
-		if slices.ContainsFunc(refused, func(l schema.Loss) bool { return !l.Acceptable || lost[l] || useless(l) }) {
+		if slices.ContainsFunc(refused, func(l schema.Loss) bool {
+			return !l.Acceptable || lost[l] ||
+				useless(l)
+		}) {
 			return err
 		}
 		// Leaving these out may cause further losses, which the next attempt reports.
@@ -170,7 +173,8 @@ func (w *writing) changed(it *item) error {
 	if s.tally.lost > 0 {
 		w.j.accept(overflow(it, s.tally.lost))
 	}
-	stats := tensor.QuantStats{SNR: math.Inf(1), Nonzero: s.tally.nonzero, Zeroed: s.tally.zeroed, ZeroRows: s.tally.rows.Count}
+	stats := tensor.QuantStats{SNR: math.Inf(1), Nonzero: s.tally.nonzero, Zeroed: s.tally.zeroed,
+		ZeroRows: s.tally.rows.Count}
 	if it.z != nil {
 		stats = it.z.Stats()
 		w.j.report.Quantized = append(w.j.report.Quantized, Stats{it.to.Name, stats})

@@ -156,14 +156,16 @@ func graphText(g *schema.Graph) ([]string, error) {
 
 // nodeText formats a node; the order of attributes is not significant.
 func nodeText(n *schema.Node) (string, error) {
-	line := fmt.Sprintf("%s(%s) -> %s", n.Op, strings.Join(n.Inputs, ", "), strings.Join(n.Outputs, ", "))
+	line := fmt.Sprintf("%s(%s) -> %s", n.Op, strings.Join(n.Inputs, ", "),
+		strings.Join(n.Outputs, ", "))
 	if n.Domain != "" {
 		line = n.Domain + "." + line
 	}
 	if n.Name != "" {
 		line = n.Name + ": " + line
 	}
-	sorted := slices.SortedFunc(slices.Values(n.Attributes), func(a, b schema.Attribute) int { return cmp.Compare(a.Name, b.Name) })
+	sorted := slices.SortedFunc(slices.Values(n.Attributes),
+		func(a, b schema.Attribute) int { return cmp.Compare(a.Name, b.Name) })
 	for _, a := range sorted {
 		text, err := attributeText(a.Value)
 		if err != nil {

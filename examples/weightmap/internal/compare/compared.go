@@ -19,7 +19,8 @@ type comparedModel struct {
 	data   *modelfile.TensorReader
 }
 
-func (s *comparedModel) open(ctx context.Context, c *cli.Tool, given *modelfile.Access, o *format.Options, errs io.Writer) error {
+func (s *comparedModel) open(ctx context.Context, c *cli.Tool, given *modelfile.Access,
+	o *format.Options, errs io.Writer) error {
 	m, err := given.Open(s.path, o)
 	if err != nil {
 		return err

@@ -56,7 +56,8 @@ func diff(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) 
 	if err != nil {
 		return err
 	}
-	d := &difference{tolerance: *tolerance, a: comparedModel{name: "A", path: f.Arg(0)}, b: comparedModel{name: "B", path: f.Arg(1)}}
+	d := &difference{tolerance: *tolerance, a: comparedModel{name: "A", path: f.Arg(0)},
+		b: comparedModel{name: "B", path: f.Arg(1)}}
 	defer d.a.close()
 	defer d.b.close()
 	for _, s := range []*comparedModel{&d.a, &d.b} {
@@ -136,7 +137,8 @@ func (d *difference) compare() error {
 	if err != nil {
 		return err
 	}
-	d.metadata = compareSets(metadataLines(withoutOwn(old, fresh)), metadataLines(withoutOwn(fresh, old)))
+	d.metadata = compareSets(metadataLines(withoutOwn(old, fresh)),
+		metadataLines(withoutOwn(fresh, old)))
 	before, err := graphLines(d.a.m)
 	if err != nil {
 		return err
@@ -344,10 +346,13 @@ func (d *difference) table() *cli.Table {
 		saturated = saturated || r.values.quantized()
 		same = same && r.a == r.b
 	}
-	columns := []cli.Column{{Name: "NAME"}, {Name: "DIFFERS"}, {Name: "A", Spare: same || compared}, {Name: "B", Spare: same || compared}}
+	columns := []cli.Column{{Name: "NAME"}, {Name: "DIFFERS"}, {Name: "A", Spare: same || compared},
+		{Name: "B", Spare: same || compared}}
 	if compared {
-		columns = append(columns, cli.Column{Name: "VALUES", Right: true, Spare: true}, cli.Column{Name: "MAX", Right: true, Spare: true},
-			cli.Column{Name: "MEAN", Right: true, Spare: true}, cli.Column{Name: "COSINE", Right: true}, cli.Column{Name: "NMSE", Right: true})
+		columns = append(columns, cli.Column{Name: "VALUES", Right: true, Spare: true},
+			cli.Column{Name: "MAX", Right: true, Spare: true},
+			cli.Column{Name: "MEAN", Right: true, Spare: true}, cli.Column{Name: "COSINE", Right: true},
+			cli.Column{Name: "NMSE", Right: true})
 	}
 	if saturated {
 		columns = append(columns, cli.Column{Name: "SATURATED", Right: true})
@@ -375,7 +380,8 @@ func (m *measure) cells() []string {
 	if m.nan > 0 {
 		differ += ", " + cli.Grouped(m.nan) + " NaN"
 	}
-	return []string{differ, fmt.Sprintf("%.4g", m.max), fmt.Sprintf("%.4g", m.mean()), finiteText("%.6f", m.cosine()), finiteText("%.3g", m.nmse())}
+	return []string{differ, fmt.Sprintf("%.4g", m.max), fmt.Sprintf("%.4g", m.mean()),
+		finiteText("%.6f", m.cosine()), finiteText("%.3g", m.nmse())}
 }
 
 // finiteText formats x, or "-" if it is not finite.

@@ -79,7 +79,8 @@ type changeReport struct {
 // json prints the differences as one JSON object.
 func (d *difference) json(out io.Writer) error {
 	r := diffReport{
-		A: modelfile.ShownName(d.a.path), B: modelfile.ShownName(d.b.path), Equal: d.equal(), Tensors: []tensorDiff{}, Bits: d.bits,
+		A: modelfile.ShownName(d.a.path), B: modelfile.ShownName(d.b.path), Equal: d.equal(),
+		Tensors: []tensorDiff{}, Bits: d.bits,
 		DigestA: d.a.digest, DigestB: d.b.digest,
 		Metadata: reportOf(d.metadata), Graph: reportOf(d.graph), Native: reportOf(d.native),
 	}

@@ -66,7 +66,8 @@ func layersOf(rows []row) []layer {
 func layerTable(layers []layer) *cli.Table {
 	saturated := slices.ContainsFunc(layers, func(l layer) bool { return l.values.quantized() })
 	columns := []cli.Column{
-		{Name: "LAYER"}, {Name: "TENSORS", Right: true}, {Name: "MAX", Right: true}, {Name: "COSINE", Right: true}, {Name: "NMSE", Right: true},
+		{Name: "LAYER"}, {Name: "TENSORS", Right: true}, {Name: "MAX", Right: true},
+		{Name: "COSINE", Right: true}, {Name: "NMSE", Right: true},
 	}
 	if saturated {
 		columns = append(columns, cli.Column{Name: "SATURATED", Right: true})
@@ -74,7 +75,8 @@ func layerTable(layers []layer) *cli.Table {
 	t := cli.NewTable(columns...)
 	for _, l := range layers {
 		m := &l.values
-		cells := []string{l.name, cli.Grouped(l.tensors), fmt.Sprintf("%.4g", m.max), finiteText("%.6f", m.cosine()), finiteText("%.3g", m.nmse())}
+		cells := []string{l.name, cli.Grouped(l.tensors), fmt.Sprintf("%.4g", m.max),
+			finiteText("%.6f", m.cosine()), finiteText("%.3g", m.nmse())}
 		if saturated {
 			cells = append(cells, m.saturated())
 		}

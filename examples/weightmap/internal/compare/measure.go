@@ -109,7 +109,8 @@ func (m *measure) cosine() float64 {
 
 // canCompare reports whether two tensors have the same number of values and can be decoded.
 func canCompare(a, b *tensor.Info) bool {
-	return a.Shape.Equal(b.Shape) && modelfile.Decodable(a) && modelfile.Decodable(b) && (a.DType == tensor.Complex64) == (b.DType == tensor.Complex64)
+	return a.Shape.Equal(b.Shape) && modelfile.Decodable(a) && modelfile.Decodable(b) &&
+		(a.DType == tensor.Complex64) == (b.DType == tensor.Complex64)
 }
 
 // compareValues compares the values of two tensors, for which canCompare must be true.
@@ -155,7 +156,8 @@ func compareValues(a, b *comparedModel, va, vb tensor.View, tolerance float64) (
 }
 
 // compareIntegers is compareValues for 64-bit integers.
-func compareIntegers[T int64 | uint64](m *measure, a, b *modelfile.TensorReader, va, vb tensor.View) error {
+func compareIntegers[T int64 | uint64](m *measure, a, b *modelfile.TensorReader, va,
+	vb tensor.View) error {
 	var x, y []T
 	ra, err := modelfile.NewReader(a, va)
 	if err != nil {

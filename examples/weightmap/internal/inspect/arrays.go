@@ -24,7 +24,8 @@ func withoutArrays(meta schema.Metadata) (schema.Metadata, error) {
 			if err := json.Unmarshal([]byte(text), &elements); err != nil {
 				return nil, err
 			}
-			e.Value = json.RawMessage(fmt.Sprintf(`{"type":%q,"length":%d}`, kindOf(elements), len(elements)))
+			e.Value = json.RawMessage(fmt.Sprintf(`{"type":%q,"length":%d}`, kindOf(elements),
+				len(elements)))
 		}
 		all = append(all, e)
 	}
@@ -33,7 +34,8 @@ func withoutArrays(meta schema.Metadata) (schema.Metadata, error) {
 
 // kindOf returns the common type of all elements.
 func kindOf(elements []json.RawMessage) (kind string) {
-	kinds := map[byte]string{'"': "string", '[': "array", '{': "object", 't': "boolean", 'f': "boolean", 'n': "null"}
+	kinds := map[byte]string{'"': "string", '[': "array", '{': "object", 't': "boolean",
+		'f': "boolean", 'n': "null"}
 	for i, e := range elements {
 		k, ok := kinds[e[0]]
 		if !ok {

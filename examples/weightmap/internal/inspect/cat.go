@@ -51,7 +51,8 @@ func cat(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) e
 	if *as == "" {
 		*as = formOf(*o)
 	}
-	forms := map[string]func(*content, io.Writer) error{"npy": (*content).npy, "raw": (*content).raw, "csv": (*content).csv, "text": (*content).text}
+	forms := map[string]func(*content, io.Writer) error{"npy": (*content).npy, "raw": (*content).raw,
+		"csv": (*content).csv, "text": (*content).text}
 	write, known := forms[*as]
 	if !known {
 		return c.Usagef("-as takes text, csv, npy or raw, not %q", *as)
@@ -199,7 +200,8 @@ func (c *content) elements() iter.Seq2[[]byte, error] {
 			yield(nil, fmt.Errorf("tensor %q: %w: elements of type %s cannot be decoded; -as raw writes the bytes", info.Name, format.ErrUnsupported, info.TypeName()))
 			return
 		case info.Encoding != nil && c.sliced:
-			yield(nil, fmt.Errorf("tensor %q: %w: blocks of %s cannot be sliced", info.Name, format.ErrUnsupported, info.TypeName()))
+			yield(nil, fmt.Errorf("tensor %q: %w: blocks of %s cannot be sliced", info.Name,
+				format.ErrUnsupported, info.TypeName()))
 			return
 		}
 		for p := range modelfile.Pieces(c.sel.cut) {
@@ -247,7 +249,8 @@ func (c *content) decode(p modelfile.Piece) (err error) {
 // npy writes a NumPy file.
 func (c *content) npy(out io.Writer) error {
 	const name = "array" // not written to the file
-	w, err := format.NewWriter(out, &schema.Schema{Tensors: []tensor.Info{{Name: name, DType: c.dtype(), Shape: c.sel.shape}}},
+	w, err := format.NewWriter(out, &schema.Schema{Tensors: []tensor.Info{{Name: name,
+		DType: c.dtype(), Shape: c.sel.shape}}},
 		&format.WriteOptions{Format: npy.Format{}})
 	if err != nil {
 		return err

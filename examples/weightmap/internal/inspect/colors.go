@@ -74,14 +74,16 @@ func (p *page) color(r *report) *colors {
 	p.Types = bar(types[:min(len(types), mostEntries)], shares, c.types, r.sums().size)
 	p.Layers = bar(layers[:min(len(layers), mostLayers)], layerShares, c.layers, r.sums().size)
 	if len(layers) > mostLayers {
-		p.LayerNote = fmt.Sprintf("The first %d of %s are listed.", mostLayers, cli.Count(len(layers), "layer"))
+		p.LayerNote = fmt.Sprintf("The first %d of %s are listed.", mostLayers,
+			cli.Count(len(layers), "layer"))
 	}
 	p.ByLayer = len(types) == 1 && len(layers) > 1
 	return c
 }
 
 // bar returns the segments of a bar.
-func bar(names []string, shares map[string]*share, class map[string]string, whole *big.Int) []shareView {
+func bar(names []string, shares map[string]*share, class map[string]string,
+	whole *big.Int) []shareView {
 	var all []shareView
 	total, _ := new(big.Float).SetInt(whole).Float64()
 	at := 0.0
@@ -90,7 +92,8 @@ func bar(names []string, shares map[string]*share, class map[string]string, whol
 		size, _ := new(big.Float).SetInt(s.size).Float64()
 		width := size / max(total, 1) * 100
 		all = append(all, shareView{
-			Name: cli.Shorten(cli.Printable(name), 40), Class: class[name], Size: bigSize(s.size), Percent: fmt.Sprintf("%.1f %%", width),
+			Name: cli.Shorten(cli.Printable(name), 40), Class: class[name], Size: bigSize(s.size),
+			Percent: fmt.Sprintf("%.1f %%", width),
 			Tensors: cli.Count(s.tensors, "tensor"), X: at, Width: width,
 		})
 		at += width

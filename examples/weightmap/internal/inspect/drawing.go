@@ -61,20 +61,23 @@ func draw(g *schema.Graph, tensorType func(string) string) *drawing {
 	makers := map[string]int{} // the box that produces each value
 	for _, v := range g.Inputs[:min(len(g.Inputs), mostNodes)] {
 		if !isTensor(v.Name) {
-			makers[v.Name] = d.add(&box{Kind: "input", Title: v.Name, Below: valueType(v), About: "input " + Value(v), Facts: []fact{{"input", Value(v)}}})
+			makers[v.Name] = d.add(&box{Kind: "input", Title: v.Name, Below: valueType(v), About: "input " +
+				Value(v), Facts: []fact{{"input", Value(v)}}})
 		}
 	}
 	nodes := g.Nodes[:min(len(g.Nodes), mostNodes)]
 	first := len(d.Boxes)
 	for i := range nodes {
-		at := d.add(&box{Kind: "node", Title: nodes[i].Op, Below: below(&nodes[i], isTensor), About: about(&nodes[i]), Facts: facts(&nodes[i], tensorType)})
+		at := d.add(&box{Kind: "node", Title: nodes[i].Op, Below: below(&nodes[i], isTensor),
+			About: about(&nodes[i]), Facts: facts(&nodes[i], tensorType)})
 		for _, name := range nodes[i].Outputs[:min(len(nodes[i].Outputs), mostNodes)] {
 			makers[name] = at
 		}
 	}
 	edges := 0
 	connect := func(to int, name string) {
-		if from, ok := makers[name]; ok && name != "" && edges < mostEdges && !slices.Contains(d.Boxes[to].from, from) {
+		if from, ok := makers[name]; ok && name != "" && edges < mostEdges &&
+			!slices.Contains(d.Boxes[to].from, from) {
 			edges++
 			d.Boxes[to].from = append(d.Boxes[to].from, from)
 		}
@@ -86,7 +89,9 @@ func draw(g *schema.Graph, tensorType func(string) string) *drawing {
 	}
 	for _, v := range g.Outputs[:min(len(g.Outputs), mostNodes)] {
 		if _, ok := makers[v.Name]; ok {
-			connect(d.add(&box{Kind: "output", Title: v.Name, Below: valueType(v), About: "output " + Value(v), Facts: []fact{{"output", Value(v)}}}), v.Name)
+			output := &box{Kind: "output", Title: v.Name, Below: valueType(v),
+				About: "output " + Value(v), Facts: []fact{{"output", Value(v)}}}
+			connect(d.add(output), v.Name)
 		}
 	}
 	if rest := len(g.Nodes) - len(nodes); rest > 0 {
@@ -124,7 +129,8 @@ func below(n *schema.Node, isTensor func(string) bool) string {
 // about describes a node, up to mostText columns.
 func about(n *schema.Node) string {
 	const most = 20
-	line := fmt.Sprintf("%s(%s) -> %s", n.Op, cli.List(n.Inputs[:min(len(n.Inputs), most)], mostText), cli.List(n.Outputs[:min(len(n.Outputs), most)], mostText))
+	line := fmt.Sprintf("%s(%s) -> %s", n.Op, cli.List(n.Inputs[:min(len(n.Inputs), most)], mostText),
+		cli.List(n.Outputs[:min(len(n.Outputs), most)], mostText))
 	for _, a := range n.Attributes[:min(len(n.Attributes), most)] {
 		line += " " + a.Name + "=" + attribute(a.Value, 100)
 	}
@@ -269,7 +275,9 @@ func edge(from, to *box) string {
 	bend := layerGap * 0.6
 	if passed := to.layer - from.layer; passed > 1 || passed < 1 {
 		side := min(boxWidth/2+50+8*float64(max(passed, -passed)), boxWidth/2+2*bow/1.5)
-		return fmt.Sprintf("M%.0f %.0fC%.0f %.0f %.0f %.0f %.0f %.0f", x1, y1, x1+side, y1+bend, x2+side, y2-bend, x2, y2)
+		return fmt.Sprintf("M%.0f %.0fC%.0f %.0f %.0f %.0f %.0f %.0f", x1, y1, x1+side, y1+bend, x2+side,
+			y2-bend, x2, y2)
 	}
-	return fmt.Sprintf("M%.0f %.0fC%.0f %.0f %.0f %.0f %.0f %.0f", x1, y1, x1, y1+bend, x2, y2-bend, x2, y2)
+	return fmt.Sprintf("M%.0f %.0fC%.0f %.0f %.0f %.0f %.0f %.0f", x1, y1, x1, y1+bend, x2, y2-bend,
+		x2, y2)
 }

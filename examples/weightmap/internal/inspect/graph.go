@@ -20,7 +20,8 @@ func (p *Lines) graph(g *schema.Graph) {
 		p.Line("  output %s", Value(v))
 	}
 	for _, n := range g.Nodes {
-		line := fmt.Sprintf("  %s(%s) -> %s", n.Op, cli.List(n.Inputs, p.Width), cli.List(n.Outputs, p.Width))
+		line := fmt.Sprintf("  %s(%s) -> %s", n.Op, cli.List(n.Inputs, p.Width),
+			cli.List(n.Outputs, p.Width))
 		for _, a := range n.Attributes {
 			line += fmt.Sprintf(" %s=%s", a.Name, attribute(a.Value, 100))
 			if len(line) > 32*p.Width {

@@ -56,7 +56,8 @@ func histogramOf(d *modelfile.TensorReader, v tensor.View) (*histogram, error) {
 }
 
 // sampleOf returns the finite values of evenly spread pieces of a tensor, and their range.
-func sampleOf(d *modelfile.TensorReader, v tensor.View) (values []float64, lowest, highest float64, err error) {
+func sampleOf(d *modelfile.TensorReader,
+	v tensor.View) (values []float64, lowest, highest float64, err error) {
 	r := &modelfile.Reader{V: v, D: d}
 	lowest = math.Inf(1)
 	highest = math.Inf(-1)
@@ -105,7 +106,8 @@ func bars(values []float64, lowest, highest float64) string {
 			continue
 		}
 		height := max(float64(n)/float64(most)*histogramHeight, 1)
-		fmt.Fprintf(&path, "M%.1f %dv-%.1fh%.1fv%.1fz", float64(i)*width, histogramHeight, height, width-0.8, height)
+		fmt.Fprintf(&path, "M%.1f %dv-%.1fh%.1fv%.1fz", float64(i)*width, histogramHeight, height,
+			width-0.8, height)
 	}
 	return path.String()
 }

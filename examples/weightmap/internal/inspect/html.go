@@ -149,7 +149,8 @@ func (p *page) maps(r *report, c *colors) {
 // view returns the view of a tile.
 func (t *tile) view(c *colors) tileView {
 	const letter = 6.3 // approximate width of a letter
-	v := tileView{rect: t.rect, Class: c.class(t.dtype, t.layer), Name: cli.Printable(t.name), Frame: t.frame}
+	v := tileView{rect: t.rect, Class: c.class(t.dtype, t.layer), Name: cli.Printable(t.name),
+		Frame: t.frame}
 	size := bigSize(big.NewInt(int64(min(t.size, 1<<62))))
 	v.About = fmt.Sprintf("%s\n%s in %s", v.Name, size, cli.Count(t.tensors, "tensor"))
 	label := cli.Printable(t.label)
@@ -191,7 +192,8 @@ func (p *page) entries(r *report) {
 				text = fmt.Sprint(e.Value) // a number that JSON lacks
 			}
 		}
-		p.Metadata = append(p.Metadata, [2]string{cli.Cut(cli.Printable(e.Key), longest), cli.Cut(cli.Printable(text), longest)})
+		p.Metadata = append(p.Metadata, [2]string{cli.Cut(cli.Printable(e.Key), longest),
+			cli.Cut(cli.Printable(text), longest)})
 	}
 	if len(p.Metadata) < len(r.Metadata) {
 		p.EntryNote = fmt.Sprintf("The first %d of %d entries are listed.", mostEntries, len(r.Metadata))
@@ -202,7 +204,9 @@ func (p *page) entries(r *report) {
 func (p *page) histograms(ctx context.Context, r *report, m *modelfile.NamedModel) error {
 	d := modelfile.NewTensorReader(ctx, m.Model)
 	largest := slices.Clone(r.Tensors)
-	slices.SortStableFunc(largest, func(a, b tensorReport) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	slices.SortStableFunc(largest, func(a, b tensorReport) int {
+		return cmp.Compare(b.Bytes, a.Bytes)
+	})
 	for _, t := range largest[:min(len(largest), 4*mostHistograms)] { // some may have no histogram
 		if len(p.Histograms) == mostHistograms {
 			break

@@ -36,7 +36,8 @@ func inspect(ctx context.Context, c *cli.Tool, args []string, out, errs io.Write
 	f := c.Flags()
 	o := &inspection{c: c, errs: errs}
 	f.BoolVar(&o.json, "json", false, "print a JSON object for each file, stable for scripts")
-	f.BoolVar(&o.noArrays, "no-arrays", false, "with -json: print only the type and length of arrays in the metadata")
+	f.BoolVar(&o.noArrays, "no-arrays", false,
+		"with -json: print only the type and length of arrays in the metadata")
 	f.BoolVar(&o.sums, "sha256", false, "with -json: add the SHA-256 of each tensor's decoded bytes")
 	f.BoolVar(&o.digest, "digest", false, "show a digest of all tensors, which does not depend on the format; reads the data")
 	f.BoolVar(&o.html, "html", false, "write an HTML page, which works offline: sizes, types, graph, values, searchable table")
@@ -59,7 +60,8 @@ func inspect(ctx context.Context, c *cli.Tool, args []string, out, errs io.Write
 		return c.Usagef("-no-arrays needs -json")
 	}
 	if o.html && f.NArg() == 2 && isNewPage(f.Arg(1)) {
-		return cli.Advised(c.Usagef("-o names the page"), modelfile.TryWords([]string{"inspect", "-o", f.Arg(1), f.Arg(0)}))
+		return cli.Advised(c.Usagef("-o names the page"),
+			modelfile.TryWords([]string{"inspect", "-o", f.Arg(1), f.Arg(0)}))
 	}
 	if o.html && (o.json || o.stats || o.digest || f.NArg() > 1) {
 		return c.Usagef("an HTML page shows one FILE, without -json, -stats and -digest")
@@ -224,9 +226,12 @@ func describe(path string, m *modelfile.NamedModel, o *inspection) (*report, err
 		return nil, err
 	}
 	r := &report{
-		Path: modelfile.ShownName(path), Format: m.Format(), Version: m.Version(), FileSize: stats.FileSize, Files: describeFiles(path, stats),
-		Metadata: meta, Tensors: []tensorReport{}, Notes: append(append([]string{}, m.Notes()...), signatureNotes(path)...),
-		Signature: describeSignature(m.Signature(), m.CheckClaim()), all: m.Len(), Part: modelfile.DescribePart(m.Model),
+		Path: modelfile.ShownName(path), Format: m.Format(), Version: m.Version(),
+		FileSize: stats.FileSize, Files: describeFiles(path, stats),
+		Metadata: meta, Tensors: []tensorReport{},
+		Notes:     append(append([]string{}, m.Notes()...), signatureNotes(path)...),
+		Signature: describeSignature(m.Signature(), m.CheckClaim()), all: m.Len(),
+		Part: modelfile.DescribePart(m.Model),
 	}
 	d := modelfile.NewTensorReader(o.reading.Context, m.Model)
 	locked := modelfile.Encrypted(m.Model)
@@ -298,7 +303,8 @@ func (o *inspection) passes() (n int64) {
 
 // shows reports whether the filter selects a tensor.
 func (o *inspection) shows(name string) bool {
-	return len(o.globs) == 0 || slices.ContainsFunc(o.globs, func(r *regexp.Regexp) bool { return r.MatchString(name) })
+	return len(o.globs) == 0 || slices.ContainsFunc(o.globs,
+		func(r *regexp.Regexp) bool { return r.MatchString(name) })
 }
 
 // checkFilter returns an error for a pattern that matches no tensor.
@@ -309,7 +315,8 @@ func (o *inspection) checkFilter(path string, m *modelfile.NamedModel) error {
 			all = m.All()
 		}
 		if !slices.ContainsFunc(all, r.MatchString) {
-			return fmt.Errorf("%s: -filter: no tensor matches %q%s", modelfile.ShownName(path), o.filter[i], cli.DidYouMean(strings.Trim(o.filter[i], "*?"), "", all))
+			return fmt.Errorf("%s: -filter: no tensor matches %q%s", modelfile.ShownName(path), o.filter[i],
+				cli.DidYouMean(strings.Trim(o.filter[i], "*?"), "", all))
 		}
 	}
 	return nil

@@ -35,7 +35,8 @@ func layerNeighbors(root *branch, layers []string) map[string]map[string]bool {
 		add(layers[i-1], layers[i])
 	}
 	for _, v := range mapSizes {
-		tiles := slices.DeleteFunc(treemap(root, rect{0, 0, v.Width, v.Height}), func(t tile) bool { return t.frame })
+		tiles := slices.DeleteFunc(treemap(root, rect{0, 0, v.Width, v.Height}),
+			func(t tile) bool { return t.frame })
 		slices.SortFunc(tiles, func(a, b tile) int { return cmp.Compare(a.X, b.X) })
 		for i, a := range tiles {
 			for _, b := range tiles[i+1:] {

@@ -146,7 +146,8 @@ func (r *report) describePacked(m *modelfile.NamedModel) {
 // saysPacked reports whether a name is one that a tensor beside packed weights may have.
 func saysPacked(name string) bool {
 	companions := [...]string{"scale", "SCB", "absmax", "bitmask"}
-	return slices.ContainsFunc(companions[:], func(part string) bool { return strings.Contains(name, part) })
+	return slices.ContainsFunc(companions[:],
+		func(part string) bool { return strings.Contains(name, part) })
 }
 
 // signatureReport describes the signature in a file. Error says that the key in the file did not

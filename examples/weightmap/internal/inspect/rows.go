@@ -55,8 +55,10 @@ func (p *page) rows(r *report, c *colors) {
 	for i := range min(len(r.Tensors), mostRows) {
 		in := &r.Tensors[i]
 		row := tensorRow{
-			Name: cli.Shorten(cli.Printable(in.Name), longest), DType: cli.Cut(cli.Printable(in.DType), 40), Class: c.class(in.DType, LayerOf(in.Name)),
-			Shape: dims(in.Shape), Size: cell(in.Bytes), Offset: offset(in.Offset), Stored: stored(*in), Quantization: in.Quantization.String(),
+			Name: cli.Shorten(cli.Printable(in.Name), longest), DType: cli.Cut(cli.Printable(in.DType), 40),
+			Class: c.class(in.DType, LayerOf(in.Name)),
+			Shape: dims(in.Shape), Size: cell(in.Bytes), Offset: offset(in.Offset), Stored: stored(*in),
+			Quantization: in.Quantization.String(),
 		}
 		if i < firstRows {
 			p.Rows = append(p.Rows, row)
@@ -66,12 +68,14 @@ func (p *page) rows(r *report, c *colors) {
 			elements *= float64(d)
 		}
 		t.Rows = append(t.Rows, dataRow{
-			row.Name, types.of(row.DType), classes.of(row.Class), row.Shape, row.Size, row.Offset, storage.of(row.Stored), quantized.of(row.Quantization),
+			row.Name, types.of(row.DType), classes.of(row.Class), row.Shape, row.Size, row.Offset,
+			storage.of(row.Stored), quantized.of(row.Quantization),
 			elements, in.Bytes, in.Offset,
 		})
 	}
 	if n := len(r.Tensors); n > mostRows {
-		p.RowNote = fmt.Sprintf("The first %s of %s are listed; -filter chooses others.", cli.Grouped(mostRows), cli.Count(n, "tensor"))
+		p.RowNote = fmt.Sprintf("The first %s of %s are listed; -filter chooses others.",
+			cli.Grouped(mostRows), cli.Count(n, "tensor"))
 	}
 }
 

@@ -52,7 +52,8 @@ type selection struct {
 // choose applies axes to a shape. Missing axes are selected as a whole.
 func choose(axes []axis, shape tensor.Shape) (*selection, error) {
 	if len(axes) > len(shape) {
-		return nil, fmt.Errorf("the slice has %s, the tensor %d%.0w", counted(len(axes), "axis", "axes"), len(shape), format.ErrShape)
+		return nil, fmt.Errorf("the slice has %s, the tensor %d%.0w", counted(len(axes), "axis", "axes"),
+			len(shape), format.ErrShape)
 	}
 	s := &selection{shape: tensor.Shape{}}
 	for i, dim := range shape {
@@ -72,7 +73,8 @@ func choose(axes []axis, shape tensor.Shape) (*selection, error) {
 			if x.single {
 				what = "index"
 			}
-			return nil, fmt.Errorf("%s %s is outside axis %d (%s)%.0w", what, x.text, i, cli.Count(int(dim), "element"), format.ErrShape)
+			return nil, fmt.Errorf("%s %s is outside axis %d (%s)%.0w", what, x.text, i,
+				cli.Count(int(dim), "element"), format.ErrShape)
 		}
 		s.ranges = append(s.ranges, r)
 		s.cut = append(s.cut, r.To-r.From)

@@ -74,7 +74,8 @@ func (s *statistics) cells() []string {
 	if s == nil {
 		return make([]string, 6)
 	}
-	return []string{number(s.Min), number(s.Max), number(s.Mean), cli.Grouped(s.Zeros), cli.Grouped(s.NaN), cli.Grouped(s.Infinite)}
+	return []string{number(s.Min), number(s.Max), number(s.Mean), cli.Grouped(s.Zeros),
+		cli.Grouped(s.NaN), cli.Grouped(s.Infinite)}
 }
 
 // number formats x with four digits, nil as "-".

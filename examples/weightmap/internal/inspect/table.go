@@ -16,7 +16,8 @@ import (
 // table prints the report as text, in lines of at most width columns if possible.
 func (r *report) table(out io.Writer, width int) error {
 	p := &Lines{Out: out, Width: width}
-	fmt.Fprintf(out, "%s: %s %s%s, %s, %s\n", cli.Printable(r.Path+r.chosen()), r.Format, cli.Printable(r.Version), r.Part,
+	fmt.Fprintf(out, "%s: %s %s%s, %s, %s\n", cli.Printable(r.Path+r.chosen()), r.Format,
+		cli.Printable(r.Version), r.Part,
 		cli.Count(r.all, "tensor"), cli.Size(r.FileSize))
 	if r.Digest != "" {
 		fmt.Fprintln(out, DigestLine(r.Digest)) // not shortened, since users compare it
@@ -74,7 +75,8 @@ func (s *signatureReport) line() string {
 	if s.Time != nil {
 		when = " at " + *s.Time
 	}
-	return fmt.Sprintf("signed%s with %s by %s, %s", when, s.Algorithm, who, cmp.Or(s.Error, "not checked"))
+	return fmt.Sprintf("signed%s with %s by %s, %s", when, s.Algorithm, who,
+		cmp.Or(s.Error, "not checked"))
 }
 
 // tensorTable returns a table with columns for quantization and statistics if there are any. If the
@@ -85,9 +87,12 @@ func tensorTable(all []tensorReport, files []fileReport) *cli.Table {
 	}
 	quantized := has(func(t *tensorReport) bool { return t.Quantization != nil })
 	stats := has(func(t *tensorReport) bool { return t.Stats != nil })
-	odd := stats && has(func(t *tensorReport) bool { return t.Stats != nil && t.Stats.NaN+t.Stats.Infinite > 0 })
+	odd := stats && has(func(t *tensorReport) bool {
+		return t.Stats != nil && t.Stats.NaN+t.Stats.Infinite > 0
+	})
 	numbered := has(func(t *tensorReport) bool { return t.ID != "" })
-	columns := []cli.Column{{Name: "NAME"}, {Name: "DTYPE"}, {Name: "SHAPE", Spare: stats}, {Name: "SIZE", Right: true, Spare: stats}}
+	columns := []cli.Column{{Name: "NAME"}, {Name: "DTYPE"}, {Name: "SHAPE", Spare: stats},
+		{Name: "SIZE", Right: true, Spare: stats}}
 	if stats {
 		for _, name := range []string{"MIN", "MAX", "MEAN", "ZEROS"} {
 			columns = append(columns, cli.Column{Name: name, Right: true})
@@ -95,14 +100,16 @@ func tensorTable(all []tensorReport, files []fileReport) *cli.Table {
 	}
 	numbers := 4
 	if odd {
-		columns = append(columns, cli.Column{Name: "NAN", Right: true}, cli.Column{Name: "INF", Right: true})
+		columns = append(columns, cli.Column{Name: "NAN", Right: true},
+			cli.Column{Name: "INF", Right: true})
 		numbers = 6
 	}
 	several := has(func(t *tensorReport) bool { return t.File != nil })
 	if several {
 		columns = append(columns, cli.Column{Name: "FILE", Spare: true})
 	}
-	columns = append(columns, cli.Column{Name: "OFFSET", Right: true, Spare: true}, cli.Column{Name: "STORED", Spare: true})
+	columns = append(columns, cli.Column{Name: "OFFSET", Right: true, Spare: true},
+		cli.Column{Name: "STORED", Spare: true})
 	if quantized {
 		columns = append(columns, cli.Column{Name: "QUANTIZATION", Spare: true})
 	}

@@ -33,7 +33,8 @@ func (r *report) sums() *sums {
 }
 
 // shares returns the totals of each group. Groups are in order of first appearance.
-func (r *report) shares(group func(*tensorReport) string) (groups []string, shares map[string]*share) {
+func (r *report) shares(
+	group func(*tensorReport) string) (groups []string, shares map[string]*share) {
 	shares = map[string]*share{}
 	for i := range r.Tensors {
 		t := &r.Tensors[i]

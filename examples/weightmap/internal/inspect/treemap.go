@@ -50,7 +50,8 @@ func (b *branch) add(t *tensorReport, at map[string]*branch) {
 		b.count(float64(t.Bytes), 1, t.DType, layer)
 		next := strings.IndexAny(t.Name[end:], "./")
 		if next < 0 || depth == deepest {
-			b.children = append(b.children, &branch{name: t.Name, size: float64(t.Bytes), tensors: 1, dtype: t.DType, layer: layer, leaf: t})
+			b.children = append(b.children, &branch{name: t.Name, size: float64(t.Bytes), tensors: 1,
+				dtype: t.DType, layer: layer, leaf: t})
 			return
 		}
 		end += next + 1
@@ -197,7 +198,11 @@ func squarify(sizes []float64, r rect) []rect {
 		// A row grows as long as its worst aspect ratio improves.
 		n := 1
 		sum := sizes[0]
-		for n < len(sizes) && worst(sizes[0], sizes[n], sum+sizes[n], scale, short) <= worst(sizes[0], sizes[n-1], sum, scale, short) {
+		for n < len(sizes) {
+			longer := worst(sizes[0], sizes[n], sum+sizes[n], scale, short)
+			if longer > worst(sizes[0], sizes[n-1], sum, scale, short) {
+				break
+			}
 			sum += sizes[n]
 			n++
 		}

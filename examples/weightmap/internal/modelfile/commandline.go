@@ -59,7 +59,8 @@ func OptionName(option []string) string {
 
 // Without returns the line without some options.
 func (l CommandLine) Without(names ...string) CommandLine {
-	l.Options = slices.DeleteFunc(slices.Clone(l.Options), func(o []string) bool { return slices.Contains(names, OptionName(o)) })
+	l.Options = slices.DeleteFunc(slices.Clone(l.Options),
+		func(o []string) bool { return slices.Contains(names, OptionName(o)) })
 	return l
 }
 

@@ -48,7 +48,8 @@ func (m *NamedModel) foldNodes(g *schema.Graph, other *NamedModel) {
 
 // dequantizes reports whether a node is DequantizeLinear.
 func dequantizes(n *schema.Node) bool {
-	return n.Op == "DequantizeLinear" && n.Domain == "" && len(n.Inputs) >= 2 && len(n.Inputs) <= 3 && len(n.Outputs) == 1
+	return n.Op == "DequantizeLinear" && n.Domain == "" && len(n.Inputs) >= 2 && len(n.Inputs) <= 3 &&
+		len(n.Outputs) == 1
 }
 
 // dequantized returns the constant of a DequantizeLinear node with its parameters, unless they have

@@ -53,7 +53,8 @@ func Renaming(rules ...string) (func(name string) string, error) {
 		r := rule{GlobOf(from), strings.Split(to, "*")}
 		if !ok || from == "" || to == "" || len(r.to)-1 > r.from.NumSubexp() {
 			return nil, &tensor.Error{Field: "Rename", Offset: -1,
-				Err: fmt.Errorf("%w takes FROM=TO with no more * in TO than in FROM, not %q", format.ErrOption, text)}
+				Err: fmt.Errorf("%w takes FROM=TO with no more * in TO than in FROM, not %q", format.ErrOption,
+					text)}
 		}
 		list = append(list, r)
 	}

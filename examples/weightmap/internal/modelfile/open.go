@@ -61,7 +61,8 @@ func TrustFlags(c *cli.Tool, f *flag.FlagSet) *Access {
 // Options validates the options. Checksums are verified before data is used, so that a damaged file
 // is not printed as values.
 func (a *Access) Options(ctx context.Context) (o *format.Options, err error) {
-	o = &format.Options{Context: ctx, Check: format.CheckTouch, MaxMemory: int64(*a.memory), Root: a.root}
+	o = &format.Options{Context: ctx, Check: format.CheckTouch, MaxMemory: int64(*a.memory),
+		Root: a.root}
 	o.Key, err = a.Key.Secret(ctx)
 	if err != nil || a.trust == nil {
 		return o, err
@@ -95,7 +96,8 @@ func OpenModel(name string, o *format.Options) (*format.Model, error) {
 	case errors.Is(err, fs.ErrNotExist) && !Exists(name):
 		err = adviseMissing(name, err)
 	case isPipe(name):
-		err = fmt.Errorf("%s is a pipe: read it with - for the file and < %s at the end of the line", name, name)
+		err = fmt.Errorf("%s is a pipe: read it with - for the file and < %s at the end of the line",
+			name, name)
 	}
 	return nil, Hint(err, o.Key)
 }
@@ -123,7 +125,8 @@ func checkScheme(name string) error {
 			advice = s.advice
 		}
 	}
-	err := cli.BadArgument(fmt.Errorf("cannot read %s:// addresses: %s", cli.Printable(scheme), advice))
+	err := cli.BadArgument(fmt.Errorf("cannot read %s:// addresses: %s", cli.Printable(scheme),
+		advice))
 	u, parseErr := url.Parse(name)
 	if scheme != "file" || parseErr != nil || strings.ContainsAny(rest, "?#@") || u.Path == "" {
 		return err
@@ -193,7 +196,8 @@ func isPipe(path string) bool {
 }
 
 // Verified verifies a model and shows progress.
-func Verified(ctx context.Context, m *format.Model, errs io.Writer, o *format.VerifyOptions) (*format.Coverage, error) {
+func Verified(ctx context.Context, m *format.Model, errs io.Writer,
+	o *format.VerifyOptions) (*format.Coverage, error) {
 	progress := cli.NewProgress(errs, "verifying")
 	defer progress.Finish()
 	o.Progress = progress.Report

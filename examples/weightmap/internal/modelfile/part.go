@@ -92,7 +92,8 @@ func (w *Wholes) Again(o *opened) bool {
 
 // Above refers to what was printed of a whole model.
 func (o *opened) Above() string {
-	return fmt.Sprintf("%s: part %d of %d of %s, see above", ShownName(o.Part), o.Is.Index, o.Is.Count, ShownName(o.Path))
+	return fmt.Sprintf("%s: part %d of %d of %s, see above", ShownName(o.Part), o.Is.Index, o.Is.Count,
+		ShownName(o.Path))
 }
 
 // PartReport says which part of a model a file is.
@@ -165,7 +166,8 @@ func (a *Access) RefusePart(o *opened) error {
 	if o.Part != "" || o.Is == nil || a.Part {
 		return nil
 	}
-	return PartError(fmt.Sprintf("%s is only %s: get the others, or use -part", ShownName(o.Path), partNote(o.Model)))
+	return PartError(fmt.Sprintf("%s is only %s: get the others, or use -part", ShownName(o.Path),
+		partNote(o.Model)))
 }
 
 // partNote says which part of a model a file is, and what opens the model. It is "" for no part.
@@ -219,5 +221,6 @@ func (o *opened) Complain(c *cli.Tool, errs io.Writer) {
 
 // Headline describes a file in one line.
 func Headline(path string, m *format.Model) string {
-	return fmt.Sprintf("%s: %s %s%s, %s, %s", ShownName(path), m.Format(), m.Version(), DescribePart(m), cli.Count(m.Len(), "tensor"), cli.Size(m.Stats().FileSize))
+	return fmt.Sprintf("%s: %s %s%s, %s, %s", ShownName(path), m.Format(), m.Version(),
+		DescribePart(m), cli.Count(m.Len(), "tensor"), cli.Size(m.Stats().FileSize))
 }

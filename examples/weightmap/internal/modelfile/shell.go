@@ -18,7 +18,8 @@ func Quoted(words []string) string {
 		if ShownName(w) != w {
 			return ""
 		}
-		if cli.Printable(w) != w || (strings.HasSuffix(words[max(i-1, 0)], "-key") || strings.HasSuffix(words[max(i-1, 0)], "-encrypt")) && !strings.HasPrefix(w, "@") {
+		if cli.Printable(w) != w || (strings.HasSuffix(words[max(i-1, 0)], "-key") ||
+			strings.HasSuffix(words[max(i-1, 0)], "-encrypt")) && !strings.HasPrefix(w, "@") {
 			return ""
 		}
 		name, value, inline := strings.Cut(strings.TrimLeft(w, "-"), "=")

@@ -90,7 +90,8 @@ func (r *Reader) Read(p Piece) ([]float64, error) {
 // IsQuantized reports whether a tensor has quantized integers of 8 or 16 bits.
 func IsQuantized(v tensor.View) bool {
 	info := v.Info()
-	return info.Quant != nil && info.Encoding == nil && (info.DType.Size() == 1 || info.DType.Size() == 2)
+	return info.Quant != nil && info.Encoding == nil &&
+		(info.DType.Size() == 1 || info.DType.Size() == 2)
 }
 
 // countLimits counts the integers of a part of a quantized tensor that have the limits of their
@@ -170,7 +171,8 @@ func (r *Reader) Part(p Piece) (tensor.View, error) {
 // sliceQuant returns the quantization of the elements of a piece.
 func sliceQuant(info *tensor.Info, p Piece) *tensor.Quantization {
 	q := info.Quant
-	if q == nil || q.Axis < 0 || q.Axis >= len(info.Shape) || int64(len(q.Scales)) != info.Shape[q.Axis] {
+	if q == nil || q.Axis < 0 || q.Axis >= len(info.Shape) ||
+		int64(len(q.Scales)) != info.Shape[q.Axis] {
 		return q
 	}
 	g := p.Ranges[q.Axis]

@@ -42,7 +42,8 @@ func (d *detached) options(root string, p *cli.Progress) (*signing.Options, erro
 	}
 	for _, path := range d.ignore {
 		full := filepath.Join(base, path)
-		if abs, err := filepath.Abs(path); err == nil && (filepath.IsAbs(path) || !modelfile.Exists(full) && modelfile.Exists(path)) {
+		if abs, err := filepath.Abs(path); err == nil &&
+			(filepath.IsAbs(path) || !modelfile.Exists(full) && modelfile.Exists(path)) {
 			full = abs
 		}
 		name, err := filepath.Rel(base, full)
@@ -55,7 +56,8 @@ func (d *detached) options(root string, p *cli.Progress) (*signing.Options, erro
 }
 
 // sign writes the signature of a file or a directory.
-func (d *detached) sign(ctx context.Context, c *cli.Tool, root string, with *cli.KeyOption, out, errs io.Writer) error {
+func (d *detached) sign(ctx context.Context, c *cli.Tool, root string, with *cli.KeyOption,
+	out, errs io.Writer) error {
 	if d.signature != modelfile.StandardInput && modelfile.Exists(d.signature) {
 		if _, err := signing.Read(d.signature); err != nil {
 			return fmt.Errorf("not replaced, because it is not a signature: %w", err)
@@ -86,12 +88,14 @@ func (d *detached) sign(ctx context.Context, c *cli.Tool, root string, with *cli
 		return err
 	}
 	progress.Finish()
-	_, err = fmt.Fprintln(out, cli.Printable(fmt.Sprintf("%s: %s signed by %s", d.signature, root, cli.Fingerprint(key.Public()))))
+	_, err = fmt.Fprintln(out, cli.Printable(fmt.Sprintf("%s: %s signed by %s", d.signature, root,
+		cli.Fingerprint(key.Public()))))
 	return err
 }
 
 // verify checks that a file or a directory is what a trusted signer signed.
-func (d *detached) verify(ctx context.Context, root string, trust *cli.KeyOption, verbose bool, out, errs io.Writer) error {
+func (d *detached) verify(ctx context.Context, root string, trust *cli.KeyOption, verbose bool,
+	out, errs io.Writer) error {
 	t, err := cli.ReadKey(ctx, trust, signing.ReadTrust)
 	if err != nil {
 		return err

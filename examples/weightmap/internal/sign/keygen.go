@@ -60,7 +60,8 @@ func keygen(_ context.Context, c *cli.Tool, args []string, out, _ io.Writer) err
 	}
 	generate, known := generators[*kind]
 	if !known {
-		return c.Usagef("-type takes ed25519, ecdsa or rsa, not %q%s", *kind, cli.DidYouMean(*kind, "", []string{"ed25519", "ecdsa", "rsa"}))
+		return c.Usagef("-type takes ed25519, ecdsa or rsa, not %q%s", *kind,
+			cli.DidYouMean(*kind, "", []string{"ed25519", "ecdsa", "rsa"}))
 	}
 	key, err := generate()
 	if err != nil {
@@ -83,7 +84,8 @@ func keygen(_ context.Context, c *cli.Tool, args []string, out, _ io.Writer) err
 		os.Remove(f.Arg(0)) // useless without the other
 		return err
 	}
-	_, err = fmt.Fprintln(out, cli.Printable(fmt.Sprintf("%s, %s: %s key %s", f.Arg(0), f.Arg(1), *kind, cli.Fingerprint(key.Public()))))
+	_, err = fmt.Fprintln(out, cli.Printable(fmt.Sprintf("%s, %s: %s key %s", f.Arg(0), f.Arg(1),
+		*kind, cli.Fingerprint(key.Public()))))
 	return err
 }
 

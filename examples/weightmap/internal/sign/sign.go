@@ -83,7 +83,8 @@ func adviseSign(in, key string, signer crypto.Signer, err error) error {
 	_, isCurve := signer.(*ecdsa.PrivateKey)
 	switch {
 	case errors.Is(err, errNoSignature) && isCurve:
-		return cli.Advised(err, modelfile.TryWords([]string{"sign", "-with", key, "-signature", in + ".sig", in}))
+		return cli.Advised(err, modelfile.TryWords([]string{"sign", "-with", key,
+			"-signature", in + ".sig", in}))
 	case errors.Is(err, errNoSignature):
 		return cli.Advised(err, write.MakeKey("ecdsa"))
 	}
@@ -121,8 +122,10 @@ func signFile(in, out string, signer crypto.Signer, reading *format.Options, err
 		return write.Rewrite(m, out, meta, o, reading.Key)
 	}
 	if _, ok := mle.From(m); !ok {
-		return fmt.Errorf("%s: %w: %s files have no signature; -signature writes it to another file", in, errNoSignature, m.Format())
+		return fmt.Errorf("%s: %w: %s files have no signature; -signature writes it to another file", in,
+			errNoSignature, m.Format())
 	}
 	m.Close() // some systems cannot replace an open file
-	return mle.Sign(in, signer.(ed25519.PrivateKey), &mle.SignOptions{Context: reading.Context, To: out})
+	return mle.Sign(in, signer.(ed25519.PrivateKey),
+		&mle.SignOptions{Context: reading.Context, To: out})
 }

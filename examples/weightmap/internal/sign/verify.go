@@ -136,7 +136,8 @@ func (v *verification) model(m *format.Model, errs io.Writer) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	line := fmt.Sprintf("%v (%s %s%s, %s, %s)", covered, m.Format(), m.Version(), modelfile.DescribePart(m), cli.Count(m.Len(), "tensor"), cli.Size(m.Stats().FileSize))
+	line := fmt.Sprintf("%v (%s %s%s, %s, %s)", covered, m.Format(), m.Version(),
+		modelfile.DescribePart(m), cli.Count(m.Len(), "tensor"), cli.Size(m.Stats().FileSize))
 	if who := cli.Signed(covered.Signature(), m.Signature(), v.trusted); who != "" {
 		line += ", " + who
 	}
@@ -199,7 +200,8 @@ type rangeReport struct {
 
 // object prints the verdict on a file, and returns the error that is in it.
 func (v *verification) object(path string, out, errs io.Writer) error {
-	r := &verdict{Path: modelfile.ShownName(path), Sections: []sectionReport{}, Uncovered: []rangeReport{}, Notes: []string{}}
+	r := &verdict{Path: modelfile.ShownName(path), Sections: []sectionReport{},
+		Uncovered: []rangeReport{}, Notes: []string{}}
 	failed := v.judge(r, path, errs)
 	if errors.Is(failed, context.Canceled) {
 		return failed

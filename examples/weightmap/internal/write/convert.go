@@ -63,19 +63,24 @@ func (o *convertFlags) define(c *cli.Tool, f *flag.FlagSet) {
 	f.BoolVar(&o.lossy, "lossy", false, "leave out what the target cannot store")
 	f.BoolVar(&o.join, "join", false, "combine weights with the scales in other tensors, to float32 or to -dtype or -quantize")
 	f.StringVar(&o.dtype, "dtype", "", "convert floating-point and quantized tensors to `D`: "+Choices(FloatTypes))
-	f.StringVar(&o.quantize, "quantize", "", "quantize floating-point tensors to `Q` except vectors, biases and normalization constants; see above")
+	f.StringVar(&o.quantize, "quantize", "",
+		"quantize floating-point tensors to `Q` except vectors, biases and normalization constants; see above")
 	f.Var(&o.quantizeOnly, "quantize-only", "quantize only tensors whose names match `GLOB`, including vectors and biases; may be repeated")
-	f.Var(&o.quantizeExcept, "quantize-except", "do not quantize tensors whose names match `GLOB`; may be repeated")
-	f.BoolVar(&o.perChannel, "per-channel", true, "one scale for each output channel; -per-channel=false for one scale for each tensor")
+	f.Var(&o.quantizeExcept, "quantize-except",
+		"do not quantize tensors whose names match `GLOB`; may be repeated")
+	f.BoolVar(&o.perChannel, "per-channel", true,
+		"one scale for each output channel; -per-channel=false for one scale for each tensor")
 	f.Var(&o.only, "only", "convert only tensors whose names match `GLOB` (* is any text, ? any character); may be repeated")
 	f.Var(&o.skip, "skip", "leave out tensors whose names match `GLOB`; may be repeated")
 	f.Var(&o.rename, "rename", "rename tensors by `FROM=TO`; each * in TO stands for the text that a * in FROM matched; the first match applies")
-	f.StringVar(&o.compress, "compress", "", "compress with `METHOD`: "+strings.Join(Compressions, ", "))
+	f.StringVar(&o.compress, "compress", "",
+		"compress with `METHOD`: "+strings.Join(Compressions, ", "))
 	f.IntVar(&o.level, "level", 0, "compression level `N`, from 1 (fast) to 9 (small)")
 	o.sign = c.KeyOption(f, "sign", "sign with the private key in `KEY.pem` (mle: Ed25519; wia: RSA, ECDSA)")
 	o.encrypt = c.KeyOption(f, "encrypt", "encrypt with the key `HEX` of 64 digits, or in @FILE (mle, wia)")
 	f.Int64Var(&o.align, "align", 0, "align the data of tensors to `N` bytes")
-	f.Int64Var(&o.external, "external-from", 0, "store tensors of at least `N` bytes in a separate file (wia, onnx)")
+	f.Int64Var(&o.external, "external-from", 0,
+		"store tensors of at least `N` bytes in a separate file (wia, onnx)")
 	o.maxShard = o.usualShard
 	if !o.whole {
 		f.Var(&o.maxShard, "max-shard", "write several files with tensors of at most `SIZE` each, such as 5GB (safetensors, gguf)")
@@ -131,7 +136,8 @@ func (o *convertFlags) options(ctx context.Context, c *cli.Tool) (*convert.Optio
 	if o.Access.Part {
 		to.AcceptLoss = []string{string(schema.LossPart)}
 	}
-	out := &convert.Options{Write: to, Lossy: o.lossy, Verify: o.verify, DType: d, JoinScales: o.join, DryRun: o.dryRun}
+	out := &convert.Options{Write: to, Lossy: o.lossy, Verify: o.verify, DType: d, JoinScales: o.join,
+		DryRun: o.dryRun}
 	o.chooseQuantized(out)
 	if len(o.only)+len(o.skip) > 0 {
 		out.Keep = modelfile.Matching(o.only, o.skip)
@@ -207,7 +213,8 @@ func convertModel(ctx context.Context, c *cli.Tool, args []string, out, errs io.
 }
 
 // convertWith is convert with other defaults.
-func convertWith(ctx context.Context, c *cli.Tool, given *convertFlags, args []string, out, errs io.Writer) (err error) {
+func convertWith(ctx context.Context, c *cli.Tool, given *convertFlags, args []string,
+	out, errs io.Writer) (err error) {
 	f := c.Flags()
 	given.define(c, f)
 	if err := c.Parse(f, args, out); err != nil {
@@ -232,7 +239,8 @@ func convertWith(ctx context.Context, c *cli.Tool, given *convertFlags, args []s
 		defer cli.NewTarget(target).Ended(&err)
 	}
 	if err := given.checkKept(target); err != nil {
-		return cli.Advised(err, modelfile.TryLine(strings.TrimPrefix(c.Name, "weightmap "), line.To(beside(target))))
+		return cli.Advised(err, modelfile.TryLine(strings.TrimPrefix(c.Name, "weightmap "),
+			line.To(beside(target))))
 	}
 	// Report errors in the target before opening the source, but advice needs an open source.
 	reading, err := given.options(ctx, c)
@@ -257,7 +265,8 @@ func convertWith(ctx context.Context, c *cli.Tool, given *convertFlags, args []s
 	}
 	if given.whole && source.Part != "" && source.CheckTarget(target, reading.Read) == nil {
 		line.Files[0] = source.Path
-		return cli.Advised(fmt.Errorf("%s is only part %d of %d", modelfile.ShownName(in), source.Is.Index, source.Is.Count), modelfile.TryLine("merge", line))
+		return cli.Advised(fmt.Errorf("%s is only part %d of %d", modelfile.ShownName(in),
+			source.Is.Index, source.Is.Count), modelfile.TryLine("merge", line))
 	}
 	source.Complain(c, errs)
 	progress := cli.NewProgress(errs, "converting")
@@ -275,7 +284,8 @@ func convertWith(ctx context.Context, c *cli.Tool, given *convertFlags, args []s
 		return planned(target, report, m.Len(), out)
 	}
 	if target == modelfile.StandardOutput {
-		_, err := fmt.Fprintf(out, "standard output: written (%s)%s\n", report.Format, dropped(m, o.Write))
+		_, err := fmt.Fprintf(out, "standard output: written (%s)%s\n", report.Format,
+			dropped(m, o.Write))
 		return err
 	}
 	return converted(target, report, dropped(m, o.Write), out)
@@ -307,7 +317,8 @@ func complain(c *cli.Tool, r *convert.Report, errs io.Writer) {
 func (o *convertFlags) checkStandardOutput(c *cli.Tool, out io.Writer) error {
 	switch {
 	case o.to == "":
-		return c.Usagef("writing to standard output needs -to FORMAT: %s", strings.Join(format.Writable(), ", "))
+		return c.Usagef("writing to standard output needs -to FORMAT: %s",
+			strings.Join(format.Writable(), ", "))
 	case o.verify:
 		return c.Usagef("-verify cannot read standard output again")
 	case o.maxShard > 0:
@@ -339,7 +350,8 @@ func planned(path string, r *convert.Report, tensors int, out io.Writer) error {
 	case modelfile.Exists(path):
 		replaced = ", replacing the existing one"
 	}
-	line := fmt.Sprintf("%s: would be written (%s, %s)%s", name, r.Format, cli.Count(tensors, "tensor"), replaced)
+	line := fmt.Sprintf("%s: would be written (%s, %s)%s", name, r.Format,
+		cli.Count(tensors, "tensor"), replaced)
 	_, err := fmt.Fprintln(out, cli.Printable(line))
 	return err
 }
@@ -377,7 +389,8 @@ func (o *convertFlags) checkTarget(c *cli.Tool, target string) error {
 }
 
 // convert writes an open model. change may modify the library's options.
-func (o *convertFlags) convert(ctx context.Context, c *cli.Tool, m *format.Model, in, target string, change func(*convert.Options)) (*convert.Report, error) {
+func (o *convertFlags) convert(ctx context.Context, c *cli.Tool, m *format.Model, in, target string,
+	change func(*convert.Options)) (*convert.Report, error) {
 	if err := o.checkTarget(c, target); err != nil {
 		return nil, err
 	}
@@ -386,7 +399,8 @@ func (o *convertFlags) convert(ctx context.Context, c *cli.Tool, m *format.Model
 		return nil, err
 	}
 	if m.NeedsKey() {
-		return nil, modelfile.Hint(fmt.Errorf("%s: %w: the model is encrypted", in, format.ErrKey), opts.Read.Key)
+		return nil, modelfile.Hint(fmt.Errorf("%s: %w: the model is encrypted", in, format.ErrKey),
+			opts.Read.Key)
 	}
 	if _, count := m.Part(); count > 0 && !o.Access.Part {
 		return nil, modelfile.PartError(fmt.Sprintf("%s is only a part of a model", in)) // while searching for advice
@@ -431,7 +445,8 @@ func (o *convertFlags) refuse(c *cli.Tool, err error, errs io.Writer) error {
 			c.Complain(fmt.Errorf("%s cannot be stored: %s", l.Part(), l.Why), errs)
 		}
 	}
-	c.Complain(fmt.Errorf("nothing written: %s cannot store %s", refused.Format, cli.Count(len(refused.Losses), "item")), errs)
+	c.Complain(fmt.Errorf("nothing written: %s cannot store %s", refused.Format,
+		cli.Count(len(refused.Losses), "item")), errs)
 	o.refused = err
 	return cli.ErrReported
 }
@@ -451,10 +466,13 @@ func converted(path string, r *convert.Report, dropped string, out io.Writer) er
 		line += ", " + cli.Count(len(files), "file")
 	}
 	if len(r.Quantized) > 0 {
-		worst := slices.MinFunc(r.Quantized, func(a, b convert.Stats) int { return cmp.Compare(a.SNR, b.SNR) })
+		worst := slices.MinFunc(r.Quantized, func(a, b convert.Stats) int {
+			return cmp.Compare(a.SNR, b.SNR)
+		})
 		line += ", " + cli.Count(len(r.Quantized), "tensor") + " quantized"
 		if !math.IsInf(worst.SNR, 1) {
-			line += fmt.Sprintf(", worst %q (SNR %.1f dB, max error %.3g)", worst.Name, worst.SNR, worst.MaxAbs)
+			line += fmt.Sprintf(", worst %q (SNR %.1f dB, max error %.3g)", worst.Name, worst.SNR,
+				worst.MaxAbs)
 		}
 	}
 	if len(r.Stayed) > 0 {
@@ -510,7 +528,8 @@ func known(c *cli.Tool, to, path string) error {
 	switch {
 	case to == "":
 	case !slices.Contains(format.Names(), to):
-		return c.Usagef("-to takes %s, not %q%s", strings.Join(format.Writable(), ", "), to, cli.DidYouMean(to, "", format.Writable()))
+		return c.Usagef("-to takes %s, not %q%s", strings.Join(format.Writable(), ", "), to,
+			cli.DidYouMean(to, "", format.Writable()))
 	case !slices.Contains(format.Writable(), to):
 		return cli.BadArgument(unwritableError(to))
 	default:

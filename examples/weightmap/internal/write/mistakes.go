@@ -14,7 +14,8 @@ import (
 
 // inOut returns IN and OUT. The error of another number of arguments has the command line that was
 // meant, if there is one.
-func (o *convertFlags) inOut(c *cli.Tool, f *flag.FlagSet, args []string) (in, out string, err error) {
+func (o *convertFlags) inOut(c *cli.Tool, f *flag.FlagSet,
+	args []string) (in, out string, err error) {
 	name := strings.TrimPrefix(c.Name, "weightmap ")
 	line := modelfile.Split(f, args)
 	in, out, rest, err := c.InOut(f, o.out)
@@ -68,7 +69,8 @@ func free(path string) string {
 // unknownEnding returns command lines for an OUT whose format its name does not tell.
 func (o *convertFlags) unknownEnding(l modelfile.CommandLine, of string) []modelfile.CommandLine {
 	kind := strings.ToLower(o.path)
-	if slices.Contains(format.Writable(), kind) && len(l.Files) > 0 && l.Files[0] != modelfile.StandardInput {
+	if slices.Contains(format.Writable(), kind) && len(l.Files) > 0 &&
+		l.Files[0] != modelfile.StandardInput {
 		return []modelfile.CommandLine{l.To(free(withEnding(l.Files[0], kind)))}
 	}
 	var list []modelfile.CommandLine

@@ -12,7 +12,8 @@ import (
 
 // checkPatterns returns an error if a pattern of -only, -skip or -rename matches no tensor, or if
 // no tensors remain. Otherwise a misspelled pattern would write an empty or a complete model.
-func (o *convertFlags) checkPatterns(path string, m *modelfile.NamedModel, keep func(tensor.Info) bool) error {
+func (o *convertFlags) checkPatterns(path string, m *modelfile.NamedModel,
+	keep func(tensor.Info) bool) error {
 	if len(o.only)+len(o.skip)+len(o.rename)+len(o.quantizeOnly)+len(o.quantizeExcept) == 0 {
 		return nil
 	}
@@ -28,7 +29,8 @@ func (o *convertFlags) checkPatterns(path string, m *modelfile.NamedModel, keep 
 	for _, option := range []struct {
 		name  string
 		globs []string
-	}{{"only", o.only}, {"skip", o.skip}, {"quantize-only", o.quantizeOnly}, {"quantize-except", o.quantizeExcept}} {
+	}{{"only", o.only}, {"skip", o.skip}, {"quantize-only", o.quantizeOnly},
+		{"quantize-except", o.quantizeExcept}} {
 		for _, glob := range option.globs {
 			if !matches(glob, all) {
 				return noMatch("%s: -%s: no tensor matches %q", modelfile.ShownName(path), option.name, glob)

@@ -52,11 +52,14 @@ func kindsOf(to string, graph bool) (has []string) {
 			t.Quant = &tensor.Quantization{Axis: tensor.PerTensor, Scales: []float32{1}}
 		}
 		t.Size, _ = t.ByteSize()
-		lost, err := format.Losses("", &schema.Schema{Tensors: []tensor.Info{t}}, &format.WriteOptions{Format: f, KeepNames: true})
+		lost, err := format.Losses("", &schema.Schema{Tensors: []tensor.Info{t}},
+			&format.WriteOptions{Format: f, KeepNames: true})
 		if err != nil {
 			continue
 		}
-		if !slices.ContainsFunc(lost, func(l schema.Loss) bool { return l.Kind == schema.LossDType || l.Kind == schema.LossQuantization }) {
+		if !slices.ContainsFunc(lost, func(l schema.Loss) bool {
+			return l.Kind == schema.LossDType || l.Kind == schema.LossQuantization
+		}) {
 			has = append(has, kind)
 		}
 	}
@@ -99,7 +102,8 @@ func (e *kindError) Error() string {
 	if len(e.has) == 1 {
 		return fmt.Sprintf("%s cannot store quantized %s; -quantize %s works", e.to, e.kind, e.has[0])
 	}
-	return fmt.Sprintf("%s cannot store quantized %s; -quantize %s work", e.to, e.kind, strings.Join(e.has, " and "))
+	return fmt.Sprintf("%s cannot store quantized %s; -quantize %s work", e.to, e.kind,
+		strings.Join(e.has, " and "))
 }
 
 // checkKind returns an error for a kind that the target does not support.

@@ -21,7 +21,8 @@ import (
 
 // Rewrite writes an open model with other metadata, in the same format, compression and encryption.
 // It does not sign the file.
-func Rewrite(m *format.Model, path string, meta schema.Metadata, common *format.WriteOptions, key []byte) error {
+func Rewrite(m *format.Model, path string, meta schema.Metadata, common *format.WriteOptions,
+	key []byte) error {
 	p, err := m.Schema()
 	if err != nil {
 		return err
@@ -44,7 +45,8 @@ func Rewrite(m *format.Model, path string, meta schema.Metadata, common *format.
 }
 
 // storedAs returns options that store a model as its file does. It begins with those in common.
-func storedAs(m *format.Model, p *schema.Schema, common *format.WriteOptions, key []byte) (*format.WriteOptions, error) {
+func storedAs(m *format.Model, p *schema.Schema, common *format.WriteOptions,
+	key []byte) (*format.WriteOptions, error) {
 	f, err := format.ByName(m.Format())
 	if err != nil {
 		return nil, err
@@ -156,7 +158,8 @@ func CheckSigner(kind string, signer crypto.Signer) error {
 	case kind == "mle" && !ed:
 		return &SignerError{fmt.Sprintf("MLE files need an Ed25519 key, not a %T", signer), "ed25519"}
 	case kind == "wia" && ed:
-		return &SignerError{"WIA files need an RSA key or an ECDSA key on P-256, not an Ed25519 key", "ecdsa"}
+		return &SignerError{"WIA files need an RSA key or an ECDSA key on P-256, not an Ed25519 key",
+			"ecdsa"}
 	}
 	return nil
 }

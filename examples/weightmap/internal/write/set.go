@@ -82,7 +82,8 @@ func set(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) (
 		e.accept = append(e.accept, string(schema.LossPart))
 	}
 	if m.NeedsKey() {
-		return modelfile.Hint(fmt.Errorf("%s: %w: the model is encrypted", in, format.ErrKey), reading.Key)
+		return modelfile.Hint(fmt.Errorf("%s: %w: the model is encrypted", in, format.ErrKey),
+			reading.Key)
 	}
 	// Verify first: fresh checksums would hide the damage.
 	if _, err := modelfile.Verified(ctx, m, errs, &format.VerifyOptions{}); err != nil {
@@ -118,17 +119,20 @@ func (e *edit) takePairs(c *cli.Tool, line modelfile.CommandLine, pairs []string
 }
 
 // write writes the model with other metadata, and describes the new file.
-func (e *edit) write(ctx context.Context, m *format.Model, in, target string, reading *format.Options, errs io.Writer) (string, error) {
+func (e *edit) write(ctx context.Context, m *format.Model, in, target string,
+	reading *format.Options, errs io.Writer) (string, error) {
 	before, err := metadataOf(m)
 	if err != nil {
 		return "", err
 	}
 	meta, err := e.apply(before)
 	if err != nil {
-		return "", cli.Advised(fmt.Errorf("%s: %w", in, err), "try: "+modelfile.Quoted([]string{"weightmap", "inspect", in}))
+		return "", cli.Advised(fmt.Errorf("%s: %w", in, err),
+			"try: "+modelfile.Quoted([]string{"weightmap", "inspect", in}))
 	}
 	progress := cli.NewProgress(errs, "writing")
-	err = Rewrite(m, target, meta, &format.WriteOptions{Context: ctx, Progress: progress.Report, AcceptLoss: e.accept}, reading.Key)
+	err = Rewrite(m, target, meta, &format.WriteOptions{Context: ctx, Progress: progress.Report,
+		AcceptLoss: e.accept}, reading.Key)
 	progress.Finish()
 	if err != nil {
 		return "", adviseSet(ctx, m, in, target, err)
@@ -180,7 +184,8 @@ func checkSet(c *cli.Tool, l modelfile.CommandLine, o string) error {
 	if len(wrong) == 0 {
 		return nil
 	}
-	if len(pairs) == 0 && !slices.ContainsFunc(fixed.Options, func(o []string) bool { return modelfile.OptionName(o) == "delete" }) {
+	if len(pairs) == 0 && !slices.ContainsFunc(fixed.Options,
+		func(o []string) bool { return modelfile.OptionName(o) == "delete" }) {
 		fixed.Files = append(fixed.Files, "KEY=VALUE")
 	}
 	return cli.Advised(c.Usagef("%s", strings.Join(wrong, ", and ")), modelfile.TryLine("set", fixed))
@@ -199,7 +204,8 @@ func adviseSet(ctx context.Context, m *format.Model, in, target string, err erro
 	}
 	other := &convertFlags{secrets: &secrets{read: &format.Options{}}, path: target}
 	l := other.elsewhere(modelfile.CommandLine{Files: []string{in, target}}, "wia")
-	s := search{ctx: ctx, c: &cli.Tool{Name: "weightmap convert"}, m: m, secrets: other.secrets, left: 8}
+	s := search{ctx: ctx, c: &cli.Tool{Name: "weightmap convert"}, m: m, secrets: other.secrets,
+		left: 8}
 	given, failed := s.try(l)
 	ok := failed == nil
 	if !ok {
@@ -209,7 +215,8 @@ func adviseSet(ctx context.Context, m *format.Model, in, target string, err erro
 		return err
 	}
 	first := refused.Losses[0]
-	text := fmt.Errorf("%s: %s cannot be stored: %s; convert to wia first, which stores all types", target, first.Part(), first.Why)
+	text := fmt.Errorf("%s: %s cannot be stored: %s; convert to wia first, which stores all types",
+		target, first.Part(), first.Why)
 	return cli.Advised(text, modelfile.TryLine("convert", l))
 }
 
@@ -277,7 +284,8 @@ func (e *edit) apply(old schema.Metadata) (schema.Metadata, error) {
 			return nil, fmt.Errorf("metadata %q: %w", pair[0], err)
 		}
 		meta[at].Value = value
-		e.accept = append(e.accept, schema.Loss{Kind: schema.LossConversion, Name: fmt.Sprintf("metadata %q", pair[0])}.Item())
+		e.accept = append(e.accept, schema.Loss{Kind: schema.LossConversion,
+			Name: fmt.Sprintf("metadata %q", pair[0])}.Item())
 	}
 	return meta, nil
 }

@@ -24,19 +24,22 @@ const (
 )
 
 // advise adds to an error a command line that works, or other advice.
-func (o *convertFlags) advise(ctx context.Context, c *cli.Tool, l modelfile.CommandLine, m *format.Model, err error) error {
+func (o *convertFlags) advise(ctx context.Context, c *cli.Tool, l modelfile.CommandLine,
+	m *format.Model, err error) error {
 	whole := err
 	if errors.Is(err, cli.ErrReported) {
 		err = o.refused
 	}
-	s := search{ctx: ctx, c: c, m: m, secrets: o.secrets, usualShard: o.usualShard, whole: o.whole, left: 24}
+	s := search{ctx: ctx, c: c, m: m, secrets: o.secrets, usualShard: o.usualShard, whole: o.whole,
+		left: 24}
 	if ctx.Err() == nil && m != nil {
 		if found, ok := s.mend(l, o, err, 4); ok {
 			found = s.shorten(l, found, err)
 			if line := modelfile.TryLine(strings.TrimPrefix(c.Name, "weightmap "), found); line != "" {
 				return cli.Advised(whole, line)
 			}
-			return cli.Advised(whole, "it works with "+modelfile.Quoted(slices.Concat(found.Without("key", "encrypt").Options...)))
+			shown := found.Without("key", "encrypt").Options
+			return cli.Advised(whole, "it works with "+modelfile.Quoted(slices.Concat(shown...)))
 		}
 	}
 	if path := modelfile.Choice(err); path != "" && len(l.Files) > 0 {
@@ -54,7 +57,8 @@ func (s *search) shorten(l, found modelfile.CommandLine, err error) modelfile.Co
 		return found // do not try what only writing can detect
 	}
 	for _, added := range []string{"extended", "lossy", "dtype"} {
-		given := slices.ContainsFunc(l.Options, func(o []string) bool { return modelfile.OptionName(o) == added })
+		given := slices.ContainsFunc(l.Options,
+			func(o []string) bool { return modelfile.OptionName(o) == added })
 		if _, err := s.try(found.Without(added)); err == nil && !given {
 			found = found.Without(added)
 		}
@@ -75,7 +79,8 @@ func instead(l modelfile.CommandLine, err error) string {
 	case errors.Is(err, errNoMatch):
 		return "try: " + modelfile.Quoted([]string{"weightmap", "inspect", l.Files[0]})
 	case errors.Is(err, format.ErrSchema):
-	case errors.Is(err, format.ErrChecksum), errors.Is(err, format.ErrTruncated), errors.Is(err, format.ErrCorrupt):
+	case errors.Is(err, format.ErrChecksum), errors.Is(err, format.ErrTruncated),
+		errors.Is(err, format.ErrCorrupt):
 		return "no option helps against damage: fetch or make " + in + " again"
 	}
 	return ""
@@ -109,12 +114,14 @@ func (s *search) try(l modelfile.CommandLine) (*convertFlags, error) {
 	if err != nil {
 		return given, err
 	}
-	_, err = given.convert(s.ctx, s.c, s.m, l.Files[0], target, func(o *convert.Options) { o.DryRun = true })
+	_, err = given.convert(s.ctx, s.c, s.m, l.Files[0], target,
+		func(o *convert.Options) { o.DryRun = true })
 	return given, err
 }
 
 // mend searches for a working line, guided by the error of this one.
-func (s *search) mend(l modelfile.CommandLine, o *convertFlags, err error, depth int) (modelfile.CommandLine, bool) {
+func (s *search) mend(l modelfile.CommandLine, o *convertFlags, err error,
+	depth int) (modelfile.CommandLine, bool) {
 	for _, other := range o.candidates(l, s.m, err) {
 		if s.left--; s.left < 0 || depth == 0 || s.ctx.Err() != nil {
 			break
@@ -131,7 +138,8 @@ func (s *search) mend(l modelfile.CommandLine, o *convertFlags, err error, depth
 }
 
 // candidates returns command lines that may avoid an error, those that lose least first.
-func (o *convertFlags) candidates(l modelfile.CommandLine, m *format.Model, err error) (list []modelfile.CommandLine) {
+func (o *convertFlags) candidates(l modelfile.CommandLine, m *format.Model,
+	err error) (list []modelfile.CommandLine) {
 	add := func(lines ...modelfile.CommandLine) { list = append(list, lines...) }
 	var refused *schema.LossError
 	var located *tensor.Error
@@ -154,9 +162,11 @@ func (o *convertFlags) candidates(l modelfile.CommandLine, m *format.Model, err 
 		add(o.elsewhere(l, "wia"))
 	case errors.Is(err, errEnding):
 		add(o.unknownEnding(l, m.Format())...)
-	case errors.Is(err, format.ErrOption) && located != nil && located.Field == "MaxShard" && o.usualShard > 0:
+	case errors.Is(err, format.ErrOption) && located != nil && located.Field == "MaxShard" &&
+		o.usualShard > 0:
 		add(o.elsewhere(l, "safetensors"))
-	case errors.Is(err, format.ErrOption) && located != nil && (located.Field == "Key" || located.Field == "Signer"):
+	case errors.Is(err, format.ErrOption) && located != nil &&
+		(located.Field == "Key" || located.Field == "Signer"):
 		add(o.protectedElsewhere(l)...)
 	case errors.Is(err, format.ErrOption) && located != nil && located.Field == "Rename":
 		// Without the option the names would not be what was asked for.
@@ -168,11 +178,13 @@ func (o *convertFlags) candidates(l modelfile.CommandLine, m *format.Model, err 
 		}
 	case errors.As(err, &refused):
 		list = o.instead(l, m, refused)
-	case errors.Is(err, format.ErrQuantization) && located != nil && o.quantize != "" && o.quantize != "q8_0":
+	case errors.Is(err, format.ErrQuantization) && located != nil && o.quantize != "" &&
+		o.quantize != "q8_0":
 		if name, ok := tensorIn(located.Field); ok {
 			add(l.With("-quantize-except", name))
 		}
-	case errors.Is(err, format.ErrUnsupported), errors.Is(err, format.ErrSchema), errors.Is(err, format.ErrQuantization):
+	case errors.Is(err, format.ErrUnsupported), errors.Is(err, format.ErrSchema),
+		errors.Is(err, format.ErrQuantization):
 		if !o.lossy {
 			add(l.With("-lossy"))
 		}
@@ -214,7 +226,8 @@ func (o *convertFlags) elsewhere(l modelfile.CommandLine, kind string) modelfile
 	out := o.path
 	ending := modelfile.FormatOf(out)
 	if ending != "" && ending != kind {
-		out = strings.TrimSuffix(strings.TrimRight(out, `/\`), filepath.Ext(strings.TrimRight(out, `/\`))) + "." + kind
+		out = strings.TrimSuffix(strings.TrimRight(out, `/\`),
+			filepath.Ext(strings.TrimRight(out, `/\`))) + "." + kind
 	} else if ending == "" {
 		return l.With("-to", kind)
 	}
@@ -222,11 +235,13 @@ func (o *convertFlags) elsewhere(l modelfile.CommandLine, kind string) modelfile
 }
 
 var notWeights = []tensor.DType{
-	tensor.Bool, tensor.Int8, tensor.Int16, tensor.Int32, tensor.Int64, tensor.Uint8, tensor.Uint16, tensor.Uint32, tensor.Uint64,
+	tensor.Bool, tensor.Int8, tensor.Int16, tensor.Int32, tensor.Int64, tensor.Uint8, tensor.Uint16,
+	tensor.Uint32, tensor.Uint64,
 }
 
 // instead returns command lines that may avoid losses.
-func (o *convertFlags) instead(l modelfile.CommandLine, m *format.Model, refused *schema.LossError) (list []modelfile.CommandLine) {
+func (o *convertFlags) instead(l modelfile.CommandLine, m *format.Model,
+	refused *schema.LossError) (list []modelfile.CommandLine) {
 	fixed := map[schema.LossKind][]string{}
 	for _, loss := range refused.Losses {
 		if !loss.Acceptable || loss.Kind == schema.LossQuantization && o.lossy {
@@ -252,7 +267,8 @@ func (o *convertFlags) instead(l modelfile.CommandLine, m *format.Model, refused
 		less = less.With("-skip", name)
 		less.Makes = FewerTensors
 		v, err := m.Tensor(name)
-		weights = weights || err == nil && (v.Info().Quant != nil || !slices.Contains(notWeights, v.DType()))
+		weights = weights || err == nil && (v.Info().Quant != nil ||
+			!slices.Contains(notWeights, v.DType()))
 	}
 	if few := len(names) > 0 && len(names) < 9; few && !weights {
 		list = append(list, less)
