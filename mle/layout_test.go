@@ -109,6 +109,8 @@ func TestFieldsOfRows(t *testing.T) {
 		dtype:  b[52],
 	}, d, cmp.AllowUnexported(descriptor{}))
 
+	expect.Equal(t, d, decodeDescriptor(b), cmp.AllowUnexported(descriptor{}))
+
 	b = ascending(nodeSize)
 	r = wire.NewRecord(formatName, b, 0)
 	n := readNode(&r)

@@ -1,6 +1,7 @@
 package mle
 
 import (
+	"encoding/binary"
 	"errors"
 	"slices"
 	"strconv"
@@ -193,9 +194,7 @@ func (p *parser) readGraph() error {
 	if err != nil {
 		return err
 	}
-	r.MoveTo(p.descriptorsAt)
-	p.readDescriptors(&r)
-	return r.Err()
+	return p.readDescriptors()
 }
 
 // graphCounts is what precedes the descriptors.
@@ -226,8 +225,6 @@ func checkIDs(r *wire.Record, n uint32) {
 	}
 }
 
-const descriptorList = "tensor descriptor"
-
 // descriptor is a tensor descriptor as it is in the file.
 type descriptor struct {
 	offset uint64
@@ -237,6 +234,7 @@ type descriptor struct {
 	dtype  uint8
 }
 
+// readDescriptor reads a descriptor. It is for errors, whose fields have the names here.
 func readDescriptor(r *wire.Record) (d descriptor) {
 	d.offset = r.U64("offset")
 	d.size = r.U64("size")
@@ -250,71 +248,96 @@ func readDescriptor(r *wire.Record) (d descriptor) {
 	return d
 }
 
+// decodeDescriptor decodes the descriptor that b begins with. It is readDescriptor without the names
+// of the fields and the check: with them, opening 300 tensors takes 1.1 times as long.
+func decodeDescriptor(b []byte) (d descriptor) {
+	const shapeAt = 8 + 8 + 4 // offset, size, ndim
+	const dtypeAt = shapeAt + 4*maxRank
+	d.offset = binary.LittleEndian.Uint64(b)
+	d.size = binary.LittleEndian.Uint64(b[8:])
+	d.rank = binary.LittleEndian.Uint32(b[16:])
+	d.dims = b[shapeAt:dtypeAt]
+	d.dtype = b[dtypeAt]
+	return d
+}
+
 // readDescriptors reads the descriptors, except for their names, and checks the dtypes and
 // sizes of constants.
-func (p *parser) readDescriptors(r *wire.Record) {
-	f := p.f
+func (p *parser) readDescriptors() error {
+	all := p.f.ir.Tensors
+	rows := p.graph[p.descriptorsAt-p.f.h.Graph.Offset:]
 	ranks := 0
-	for range r.Records(descriptorList, len(f.ir.Tensors), descriptorSize) {
-		d := readDescriptor(r)
-		ranks += int(min(d.rank, maxRank))
+	for i := range all {
+		rank := decodeDescriptor(rows[i*descriptorSize:]).rank
+		if rank > maxRank {
+			return p.descriptorFields(i).Err()
+		}
+		ranks += int(rank)
 	}
 	dims := make([]int64, 0, ranks) // shared by all
-	r.MoveTo(p.descriptorsAt)
-	for i := range r.Records(descriptorList, len(f.ir.Tensors), descriptorSize) {
-		row := readDescriptor(r)
+	for i := range all {
+		row := decodeDescriptor(rows[i*descriptorSize:])
 		from := len(dims)
 		for k := range int(row.rank) {
 			dims = append(dims, int64(row.dims.At(k)))
 		}
-		d := &f.ir.Tensors[i]
+		d := &all[i]
 		d.Offset = row.offset
 		d.Size = int64(row.size)
 		d.Code = row.dtype
 		d.DType = dtypes[row.dtype]
 		d.Shape = dims[from:len(dims):len(dims)]
-		if d.Constant() {
-			p.checkConstant(r, d)
+		if !d.Constant() {
+			continue
+		}
+		err := p.checkConstant(i, d)
+		if err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
-// checkConstant checks the descriptor of a constant, which was just read, and counts it.
-func (p *parser) checkConstant(r *wire.Record, d *Descriptor) {
+// checkConstant checks descriptor i, that of a constant, and counts it.
+func (p *parser) checkConstant(i int, d *Descriptor) error {
 	if !d.DType.Valid() {
-		r.BadField("dtype", format.ErrUnsupported, "unknown code %d", d.Code)
-		return
+		return p.descriptorErrorf(i, "dtype", format.ErrUnsupported, "unknown code %d", d.Code)
 	}
 	size, err := d.Shape.ByteSize(d.DType)
 	if err != nil {
-		r.BadField("shape", format.ErrCorrupt, "%w", err)
-		return
+		return p.descriptorErrorf(i, "shape", format.ErrCorrupt, "%w", err)
 	}
 	if size != d.Size {
-		r.BadField("size", format.ErrCorrupt, "%d bytes, shape %v of %v takes %d", uint64(d.Size),
-			d.Shape, d.DType, size)
+		return p.descriptorErrorf(i, "size", format.ErrCorrupt, "%d bytes, shape %v of %v takes %d",
+			uint64(d.Size), d.Shape, d.DType, size)
 	}
 	end := d.Offset + uint64(size)
 	if end < d.Offset || end > 1<<62 {
-		r.BadField("offset", format.ErrTruncated, "%d bytes from %d are too large for a file", size,
-			d.Offset)
+		return p.descriptorErrorf(i, "offset", format.ErrTruncated,
+			"%d bytes from %d are too large for a file", size, d.Offset)
 	}
 	p.end = max(p.end, int64(end))
 	p.constants++
 	p.nameBytes += len(d.Name)
 	p.dims += len(d.Shape)
+	return nil
 }
 
 // descriptorErrorf returns an error for a field of descriptor i.
 func (p *parser) descriptorErrorf(i int, field string, sentinel error, text string,
 	args ...any) error {
-	f := p.f
-	r := wire.NewRecord(formatName, p.graph, f.h.Graph.Offset)
-	r.MoveTo(p.descriptorsAt + int64(i)*descriptorSize)
-	r.BeginItem(descriptorList, int64(i))
-	readDescriptor(&r)
+	r := p.descriptorFields(i)
 	r.BadField(field, sentinel, text, args...)
 	return r.Err()
+}
+
+// descriptorFields reads descriptor i again, since errors need the places of its fields.
+func (p *parser) descriptorFields(i int) *wire.Record {
+	r := wire.NewRecord(formatName, p.graph, p.f.h.Graph.Offset)
+	r.MoveTo(p.descriptorsAt + int64(i)*descriptorSize)
+	r.BeginItem("tensor descriptor", int64(i))
+	readDescriptor(&r)
+	return &r
 }
 
 // fillIndex adds all constants to the index and refuses names that occur twice.
