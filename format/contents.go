@@ -61,8 +61,8 @@ func (m *Model) Graph() (*schema.Graph, error) {
 	return inside(m, func() (*schema.Graph, error) { return m.parsed.Graph, nil })
 }
 
-// Native returns what only the format of the file can store, nil for nothing. Each call reads it
-// from the file.
+// Native returns what only the format of the file can store, nil for nothing. Each call encodes it
+// again.
 func (m *Model) Native() (*schema.Native, error) {
 	m = m.opened()
 	if m.parsed.Native == nil {

@@ -162,7 +162,10 @@ func verifySigner(f *File, key crypto.PublicKey) error {
 // tensorBlockOf returns the payload of the tensor block.
 func tensorBlockOf(t testing.TB, f *File) []byte {
 	t.Helper()
-	b, err := f.f.reader(&f.f.payloads[tensorBlock]).Bytes(0, f.f.payloads[tensorBlock].Size)
+	p := &f.f.payloads[tensorBlock]
+	section := f.f.section(p)
+	defer section.Close()
+	b, err := section.Append(nil, 0, p.size)
 	expect.OK(t, err)
 	return b
 }

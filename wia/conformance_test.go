@@ -44,7 +44,7 @@ func foreign() []formattest.File {
 func TestConformance(t *testing.T) {
 	full, s := sampleSchema(t), tinySchema()
 	formattest.Run(t, formattest.Config{
-		Format: Format{}, ZeroCopy: true, Align: alignment, Files: foreign(), MaxAllocs: 46,
+		Format: Format{}, ZeroCopy: true, Align: alignment, Files: foreign(), MaxAllocs: 48,
 		Samples: []formattest.Sample{
 			{Name: "full", Schema: full},
 			{Name: "plain", Schema: s, Structural: covered},

@@ -198,7 +198,8 @@
 // # Cost of opening
 //
 // Opening reads every record, and decodes the graph and the metadata once. It
-// neither copies nor touches tensor data. Tensors in attributes are views of a
+// neither copies nor touches tensor data. The graph block, and what a schema does not hold of
+// the tensor block, stay in memory in their encoded form: Native reads no file. Tensors in attributes are views of a
 // private copy of the graph block, or of external files.
 //
 // Another process may write to the file at any moment. So header, metadata, graph,

@@ -15,7 +15,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/external"
-	"github.com/weightmap/weightmap/internal/wiagraph"
+	"github.com/weightmap/weightmap/internal/onnxgraph"
 
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
@@ -137,7 +137,7 @@ func TestAttributeExternalData(t *testing.T) {
 func TestInlinedTooLarge(t *testing.T) {
 	testhost.NeedTimes(t)
 	dir := t.TempDir()
-	const n = wiagraph.MaxTensor + 1
+	const n = onnxgraph.MaxTensor + 1
 	path := filepath.Join(dir, "w.bin")
 	if err := errors.Join(os.WriteFile(path, nil, 0o644), os.Truncate(path, n)); err != nil {
 		t.Skip("the file system has no room for a hole: ", err)

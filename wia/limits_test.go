@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/hex"
 	"errors"
-	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -12,36 +11,37 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/codec"
 	"github.com/weightmap/weightmap/internal/expect"
-	"github.com/weightmap/weightmap/internal/protobuf"
+	"github.com/weightmap/weightmap/internal/messages"
 )
 
 // crowds lists graphs with many elements of one kind.
 var crowds = []struct {
 	what   string
-	limit  int
+	counts messages.Limit
+	limit  int64
 	elem   []byte                  // one element, encoded
 	graph  func(all []byte) []byte // returns the graph around all elements
 	others int64                   // further elements of the kind in the graph
 }{
-	{"nodes", 1 << 20, by(2), func(all []byte) []byte { return all }, 0},
-	{"values", 1 << 20, by(3), func(all []byte) []byte { return all }, 0},
-	{"values", 1 << 20, by(4), func(all []byte) []byte { return all }, 0},
-	{"edges", 1 << 23, by(3), func(all []byte) []byte { return by(2, all) }, 0},
-	{"edges", 1 << 23, by(4), func(all []byte) []byte { return by(2, all) }, 0},
-	{"attributes", 1 << 21, by(5), func(all []byte) []byte { return by(2, all) }, 0},
-	{"attributes", 1 << 21, by(10), func(all []byte) []byte { return by(2, by(5, all)) }, 1},
-	{"attributes", 1 << 21, by(11), func(all []byte) []byte { return by(2, by(5, all)) }, 1},
-	{"tensors", 1 << 22, by(5), func(all []byte) []byte { return all }, 0},
-	{"dims", 1 << 25, vi(2, 300), func(all []byte) []byte { return by(2, by(5, by(5, all))) }, 0},
-	{"dims", 1 << 25, []byte{0x80, 1}, func(all []byte) []byte { return by(5, by(2, all)) }, 0},
-	{"value_dims", 1 << 22, by(1), func(all []byte) []byte { return by(3, by(2, by(1, by(2, all)))) }, 0},
-	{"strings", 1 << 23, by(9), func(all []byte) []byte { return by(2, by(5, all)) }, 0},
-	{"numbers", 1 << 26, []byte{0x80, 1}, func(all []byte) []byte { return by(2, by(5, by(8, all))) }, 0},
-	{"numbers", 1 << 26, floats(1), func(all []byte) []byte { return by(2, by(5, by(7, all))) }, 0},
-	{"numbers", 1 << 26, fl(7, 1), func(all []byte) []byte { return by(2, by(5, all)) }, 0},
-	{"properties", 1 << 20, by(1), func(all []byte) []byte { return by(6, all) }, 0},
-	{"properties", 1 << 20, by(2), func(all []byte) []byte { return by(5, by(6, all)) }, 0},
-	{"nodes", 1 << 20, by(2), func(all []byte) []byte { return by(2, by(5, by(6, all[:6]), by(11, all[6:]))) }, 1},
+	{"nodes", messages.Nodes, 1 << 20, by(2), func(all []byte) []byte { return all }, 0},
+	{"values", messages.Values, 1 << 20, by(3), func(all []byte) []byte { return all }, 0},
+	{"values", messages.Values, 1 << 20, by(4), func(all []byte) []byte { return all }, 0},
+	{"edges", messages.Edges, 1 << 23, by(3), func(all []byte) []byte { return by(2, all) }, 0},
+	{"edges", messages.Edges, 1 << 23, by(4), func(all []byte) []byte { return by(2, all) }, 0},
+	{"attributes", messages.Attributes, 1 << 21, by(5), func(all []byte) []byte { return by(2, all) }, 0},
+	{"attributes", messages.Attributes, 1 << 21, by(10), func(all []byte) []byte { return by(2, by(5, all)) }, 1},
+	{"attributes", messages.Attributes, 1 << 21, by(11), func(all []byte) []byte { return by(2, by(5, all)) }, 1},
+	{"tensors", messages.Tensors, 1 << 22, by(5), func(all []byte) []byte { return all }, 0},
+	{"dims", messages.Dims, 1 << 25, vi(2, 300), func(all []byte) []byte { return by(2, by(5, by(5, all))) }, 0},
+	{"dims", messages.Dims, 1 << 25, []byte{0x80, 1}, func(all []byte) []byte { return by(5, by(2, all)) }, 0},
+	{"value_dims", messages.ValueDims, 1 << 22, by(1), func(all []byte) []byte { return by(3, by(2, by(1, by(2, all)))) }, 0},
+	{"strings", messages.Strings, 1 << 23, by(9), func(all []byte) []byte { return by(2, by(5, all)) }, 0},
+	{"numbers", messages.Numbers, 1 << 26, []byte{0x80, 1}, func(all []byte) []byte { return by(2, by(5, by(8, all))) }, 0},
+	{"numbers", messages.Numbers, 1 << 26, floats(1), func(all []byte) []byte { return by(2, by(5, by(7, all))) }, 0},
+	{"numbers", messages.Numbers, 1 << 26, fl(7, 1), func(all []byte) []byte { return by(2, by(5, all)) }, 0},
+	{"properties", messages.Properties, 1 << 20, by(1), func(all []byte) []byte { return by(6, all) }, 0},
+	{"properties", messages.Properties, 1 << 20, by(2), func(all []byte) []byte { return by(5, by(6, all)) }, 0},
+	{"nodes", messages.Nodes, 1 << 20, by(2), func(all []byte) []byte { return by(2, by(5, by(6, all[:6]), by(11, all[6:]))) }, 1},
 }
 
 // TestCrowds checks that each kind of element in a graph, including subgraphs, has
@@ -49,15 +49,13 @@ var crowds = []struct {
 // that the graphs are small.
 func TestCrowds(t *testing.T) {
 	for _, c := range crowds {
-		counted := protobuf.CountedAs(c.what)
-		if got := protobuf.NewTally(math.MaxInt64).Max[counted]; got != int64(c.limit) {
+		if got := messages.NewCounts().Max[c.counts]; got != c.limit {
 			t.Errorf("the limit of %s is %d, want %d", c.what, got, c.limit)
 		}
 		for n := 7; n <= 8; n++ {
-			s := protobuf.InMemory(c.graph(bytes.Repeat(c.elem, n)))
-			s.Tally = protobuf.NewTally(math.MaxInt64)
-			s.Tally.Max[counted] = 7 + c.others
-			err := s.Check(graphMsg, s.All(), 1)
+			counts := messages.NewCounts()
+			counts.Max[c.counts] = 7 + c.others
+			_, err := table.Check(typeGraph, string(c.graph(bytes.Repeat(c.elem, n))), counts)
 			if n == 7 && err != nil {
 				t.Errorf("%s: %d with a limit of as many: %v", c.what, n, err)
 			}
@@ -81,22 +79,8 @@ func TestCrowdOfNodes(t *testing.T) {
 	expect.Refused(t, format.ErrLimit, "a graph that takes more than its file")(openBytes(b, nil))
 }
 
-// TestCrowdOfDims checks the limit on dims in the tensor block, for one tensor and
-// for all together.
+// TestCrowdOfDims checks the limit on dims in a block that was compressed.
 func TestCrowdOfDims(t *testing.T) {
-	for what, dims := range map[string][]byte{"packed": by(2, []byte{1, 1, 1}), "one by one": cat(vi(2, 1), vi(2, 1), vi(2, 1))} {
-		for most := 2; most <= 3; most++ {
-			s := protobuf.InMemory(dims)
-			var list []int64
-			w := s.Walk(tensorMsg, s.All(), 1)
-			for w.Next() {
-				list, w.Err = protobuf.AppendInts(s, list, &w.Field, most)
-			}
-			if err := w.Err; (most == 3) != (err == nil) || err != nil && !errors.Is(err, format.ErrLimit) {
-				t.Errorf("%s, three with a limit of %d: %v", what, most, err)
-			}
-		}
-	}
 	graph := by(5, cat(by(1, []byte("w")), by(2, bytes.Repeat([]byte{1}, 1<<21))))
 	c := container{compression: 1, meta: gz([]byte("{}")), graph: gz(graph)}
 	_, err := openBytes(c.bytes(), nil)

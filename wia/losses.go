@@ -37,7 +37,7 @@ func (d fileFormat) Losses(p *schema.Schema, o *driver.LayoutOptions, l *schema.
 		})
 	}
 	if p.Graph != nil && from.graph == nil {
-		graphSchema.Losses(p, l)
+		dialect.Losses(p, l)
 	}
 	return nil
 }

@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
-	"github.com/weightmap/weightmap/internal/protobuf"
-	"github.com/weightmap/weightmap/internal/wiagraph"
+	"github.com/weightmap/weightmap/internal/messages"
+	"github.com/weightmap/weightmap/internal/onnxgraph"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -16,102 +17,158 @@ import (
 // native returns what a schema cannot hold.
 func (f *parsed) native() (*schema.Native, error) {
 	meta := &f.payloads[metadataBlock]
-	block := &f.payloads[tensorBlock]
-	n := f.graph().Size + meta.Size + 64*int64(len(f.records))
-	if err := f.memory.Reserve(n); err != nil {
+	n := f.graph().size + meta.size + int64(len(f.more.Text()))
+	err := f.memory.Reserve(n)
+	if err != nil {
 		return nil, wire.Error(formatName, "graph", -1, err)
 	}
 	defer f.memory.Release(n)
 	raw, err := f.nativeGraph()
-	for i := 0; i < len(f.records) && err == nil; i++ {
-		if f.records[i].more {
-			var message, around []byte
-			message, around, err = f.tensorMessage(i)
-			raw = protobuf.PutBytes(raw, 2, append(protobuf.PutBytes(nil, 1, message), around...))
-		}
-	}
-	if f.tail && err == nil {
-		var tail []byte
-		s := f.reader(block)
-		defer s.Close()
-		err = block.locate("tensor", s.Split(tensorDataMsg, s.All(), nil, &tail, 1, 2, 15))
-		raw = protobuf.PutBytes(raw, 3, tail)
-	}
 	if err != nil {
 		return nil, err
 	}
-	_, unknown := wiagraph.Split(signatureBlockMsg, f.payloads[signatureBlock].Win, 1, 2, 15)
-	raw = protobuf.PutBytes(protobuf.PutBytes(raw, 4, unknown), 5, meta.Win)
-	// All parts of it were checked.
-	list, _ := graphSchema.Kinds(nativeMsg, raw, 0)
-	return &schema.Native{Format: formatName, Kinds: list, Raw: raw}, nil
+	more := messages.Outermost(f.more.Text())
+	if len(f.records) > 0 && f.records[0].block == graphBlock {
+		raw = f.appendCarried(raw)
+	}
+	for c := more.Cursor(); c.Next(); {
+		raw = appendRecord(raw, &c)
+	}
+	if len(f.records) > 0 && f.records[0].block != graphBlock {
+		raw = f.appendCarried(raw)
+	}
+	tail := messages.AppendOthers(nil, more, tensorRecords, compressedRecords)
+	if len(tail) > 0 {
+		raw = messages.AppendBytes(raw, nativeTail, tail)
+	}
+	signatures := messages.Outermost(f.payloads[signatureBlock].text())
+	unknown := messages.AppendOthers(nil, signatures, blockChecksums, blockSignature, padding)
+	raw = messages.AppendBytes(raw, nativeSignature, unknown)
+	raw = messages.AppendBytes(raw, nativeMetadata, meta.data)
+	kinds := dialect.Kinds(typeNative, messages.Outermost(string(raw)), 0)
+	return &schema.Native{Format: formatName, Kinds: kinds, Raw: raw}, nil
 }
 
-// nativeGraph returns the graph as a field of nativeMsg, nil if there is none.
-func (f *parsed) nativeGraph() ([]byte, error) {
-	g := f.graph()
-	if g.Size == 0 {
-		return nil, nil
+// appendCarried appends the initializers that have data and what a schema does not hold, as
+// records.
+func (f *parsed) appendCarried(b []byte) []byte {
+	if !f.initializerData {
+		return b
 	}
-	e := wiagraph.Editor{Schema: &graphSchema, Inline: f.inline}
-	raw, start := protobuf.Begin(nil, 1)
-	w := g.Walk(graphMsg, g.All(), 1)
-	for w.Next() {
-		if w.Num == graphSchema.Initializers {
-			_, rest := wiagraph.Split(tensorMsg, g.Win[w.Start:w.End], graphSchema.DataFields...)
-			raw = protobuf.PutBytes(raw, w.Num, rest)
+	h := &head{}
+	for c := messages.Outermost(f.graph().text()).Cursor(); c.Next(); {
+		if c.Number != graphInitializers {
 			continue
 		}
-		raw, w.Err = e.Field(raw, graphMsg, &w.Field, g.Win)
+		h.reset()
+		err := h.read(c.Message())
+		if err == nil && h.data != 0 && h.keeps() {
+			b = appendPlain(b, c.Message())
+		}
 	}
-	if w.Err != nil {
-		return nil, g.locate("graph", w.Err)
-	}
-	return protobuf.End(raw, start), nil
+	return b
 }
 
-// inline returns the view of a tensor inside the graph if its data is external.
-func (f *parsed) inline(raw []byte) (v tensor.View, external bool, err error) {
-	h := newHead()
-	s := protobuf.InMemory(raw)
-	if h.read(s, s.All(), 3) != nil || h.data != externalArm || h.check(0) != nil {
-		return v, false, nil
-	}
-	v, err = f.view(h, s)
-	return v, true, err
+// keeps reports whether Native has something of the tensor.
+func (h *head) keeps() bool { return h.more || h.data == externalData }
+
+// appendPlain appends a Tensor message without its data, as a CompressedTensor.
+func appendPlain(b []byte, m messages.Message) []byte {
+	b, record := messages.Begin(b, nativeTensors)
+	b, tensor := messages.Begin(b, innerTensor)
+	b = messages.AppendOthers(b, m, rawData)
+	return messages.End(messages.End(b, tensor), record)
 }
 
-// tensorMessage returns the Tensor message of tensor i without its data, in
-// private memory, and the unknown fields of the CompressedTensor around it. It
-// checks the message again, since the file may have changed.
-func (f *parsed) tensorMessage(i int) (b, around []byte, err error) {
-	r := &f.records[i]
-	p := f.payloadOf(i)
-	s := f.reader(p)
-	msg := protobuf.Field{Start: r.at, End: r.end}
-	defer s.Close()
-	if r.compressed {
-		err = s.SplitInner(compressedMsg, msg, 1, &b, rawArm)
-		err = cmp.Or(err, s.Split(compressedMsg, msg, nil, &around, 1, 2, 3, 4))
-	} else {
-		err = s.Split(tensorMsg, msg, nil, &b, rawArm)
+// appendRecord appends a record of the tensor block without its data, as a CompressedTensor.
+func appendRecord(b []byte, c *messages.Cursor) []byte {
+	switch c.Number {
+	case tensorRecords:
+		return appendPlain(b, c.Message())
+	case compressedRecords:
+		b, record := messages.Begin(b, nativeTensors)
+		b, tensor := messages.Begin(b, innerTensor)
+		for f := c.Message().Cursor(); f.Next(); { // a message that repeats is merged
+			if f.Number == innerTensor {
+				b = messages.AppendOthers(b, f.Message(), rawData)
+			}
+		}
+		b = messages.End(b, tensor)
+		b = messages.AppendOthers(b, c.Message(),
+			innerTensor, compressionCode, compressedData, uncompressedSize)
+		return messages.End(b, record)
 	}
-	name := ""
-	own := protobuf.InMemory(b)
-	err = cmp.Or(err, own.Read(tensorMsg, own.All(), 2, &protobuf.Into{1: &name}))
-	if err == nil && name != f.index.Name(i) {
-		err = protobuf.Corruptf("", r.at, "the file has changed since it was opened")
+	return b
+}
+
+// nativeGraph returns the graph as a field of typeNative, nil if there is none. External data of
+// tensors inside the graph becomes part of it.
+func (f *parsed) nativeGraph() ([]byte, error) {
+	g := f.graph()
+	if g.size == 0 {
+		return nil, nil
 	}
-	return b, around, p.locate(fmt.Sprintf("tensor %q", f.index.Name(i)), err)
+	in := inliner{parsed: f}
+	e := dialect.Edit()
+	if slices.ContainsFunc(f.externals, func(x elsewhere) bool { return x.tensor < 0 }) {
+		e.Replace = in.replace
+	}
+	raw, start := messages.Begin(make([]byte, 0, g.size), nativeGraph)
+	for c := messages.Outermost(g.text()).Cursor(); c.Next(); {
+		if c.Number == graphInitializers {
+			var one int
+			raw, one = messages.Begin(raw, graphInitializers)
+			raw = messages.End(messages.AppendOthers(raw, c.Message(), rawData, externalData), one)
+			continue
+		}
+		raw = e.AppendField(raw, typeGraph, &c)
+	}
+	if e.Err != nil {
+		return nil, g.locate(e.Err)
+	}
+	return messages.End(raw, start), nil
+}
+
+// inliner puts external data of tensors into their messages.
+type inliner struct {
+	*parsed
+	size int64 // of all data so far
+}
+
+// replace appends the fields of a tensor with its external data.
+func (in *inliner) replace(b []byte, m messages.Message) ([]byte, bool, error) {
+	h := &head{}
+	if h.read(m) != nil || h.data != externalData || h.check() != nil {
+		return b, false, nil
+	}
+	v, err := in.view(h, nil)
+	if err != nil {
+		return b, false, err
+	}
+	in.size += v.Info().Size
+	if in.size > onnxgraph.MaxTensor {
+		return b, false, fmt.Errorf("%w: external data of %d bytes for tensors inside a graph",
+			tensor.ErrLimit, in.size)
+	}
+	v, err = v.Clone()
+	if err != nil {
+		return b, false, err
+	}
+	data, err := v.Bytes()
+	if err != nil {
+		return b, false, err
+	}
+	b = messages.AppendOthers(b, m, rawData, externalData)
+	return messages.AppendBytes(b, rawData, data), true, nil
 }
 
 // original is the decoded Native of a schema, updated to match the schema.
 type original struct {
-	graph     []byte          // without its initializers; nil if the schema has another
-	tensors   map[string]rest // by the name in the schema
-	tail      []byte          // unknown fields of the tensor block
-	signature []byte          // unknown fields of the signature block
-	metadata  []byte          // nil if the schema has other metadata
+	graph     []byte           // without its initializers; nil if the schema has another
+	tensors   map[string]*rest // by the name in the schema
+	tail      []byte           // unknown fields of the tensor block
+	signature []byte           // unknown fields of the signature block
+	metadata  []byte           // nil if the schema has other metadata
 }
 
 // rest has the fields of the messages of a tensor that a schema does not hold.
@@ -126,54 +183,116 @@ type rest struct {
 // the schema to l.
 func originalOf(p *schema.Schema, l *schema.LossList) *original {
 	n := p.Native
-	o := &original{tensors: map[string]rest{}}
+	o := &original{tensors: map[string]*rest{}}
 	if n == nil || n.Format != formatName {
 		return o
 	}
-	s := protobuf.InMemory(n.Raw)
-	var graph protobuf.Field
-	if err := s.Check(nativeMsg, s.All(), 0); err != nil {
-		l.Native("", protobuf.InField("native", err))
+	raw := string(n.Raw)
+	m, err := table.Check(typeNative, raw, nativeCounts())
+	if err != nil {
+		l.Native("", placed(typeNative, raw, err))
 		return o
 	}
-	_ = s.Read(nativeMsg, s.All(), 0, &protobuf.Into{1: &graph, 3: &o.tail, 4: &o.signature, 5: &o.metadata})
-	if !isText(o.metadata, p.Metadata) {
-		o.metadata = nil
-	}
-	e := wiagraph.Editor{Schema: &graphSchema, Names: map[string]string{}}
+	e := dialect.Edit()
+	e.Names = map[string]string{}
 	for name, old := range n.Renamed {
 		e.Names[old] = name
 	}
-	split := func(msg protobuf.Field) (name string, r rest) {
-		_ = s.Read(tensorMsg, msg, 1, &protobuf.Into{1: &name})
-		_ = s.Split(tensorMsg, msg, nil, &r.tensor, 1, 2, 3, rawArm, externalArm)
-		_ = s.SplitInner(tensorMsg, msg, externalArm, &r.external, 1, 2, 3, 4)
-		return cmp.Or(e.Names[name], name), r
-	}
-	w := s.Walk(nativeMsg, s.All(), 1)
-	for w.Next() {
-		if w.Num == 2 {
-			var message protobuf.Field
-			_ = s.Read(compressedMsg, w.Field, 1, &protobuf.Into{1: &message})
-			name, r := split(message)
-			_ = s.Split(compressedMsg, w.Field, nil, &r.compressed, 1)
-			o.tensors[name] = r
+	for c := m.Cursor(); c.Next(); {
+		switch c.Number {
+		case nativeGraph:
+			o.readGraph(e, c.Message(), p, l)
+		case nativeTensors:
+			o.readRecord(e.Names, c.Message())
+		case nativeTail:
+			o.tail = []byte(c.Text())
+		case nativeSignature:
+			o.signature = []byte(c.Text())
+		case nativeMetadata:
+			o.metadata = []byte(c.Text())
 		}
 	}
-	w = s.Walk(graphMsg, graph, 1)
-	for w.Next() {
-		if w.Num == graphSchema.Initializers {
-			name, declared := split(w.Field)
-			r := o.tensors[name]
-			r.declared = declared.tensor
-			o.tensors[name] = r
-		}
-	}
-	if graph.Num != 0 {
-		_, own := wiagraph.Split(graphMsg, n.Raw[graph.Start:graph.End], graphSchema.Initializers)
-		o.graph = e.Follow(own, p, l, func(b []byte) (*schema.Graph, error) { return graphOf(b, p.Tensors) })
+	if !isText(o.metadata, p.Metadata) {
+		o.metadata = nil
 	}
 	return o
+}
+
+// nativeCounts returns Counts for typeNative, which has one more level than its parts.
+func nativeCounts() *messages.Counts {
+	c := messages.NewCounts()
+	c.Around = -1
+	return c
+}
+
+// placed adds the field to an error about a message that is not in a file.
+func placed(t messages.Type, text string, err error) error {
+	e, ok := err.(*messages.Error)
+	if !ok {
+		return err
+	}
+	name := messages.Join("native", table.Path(t, text, e))
+	return &messages.Placed{Field: name, At: e.At + e.Skip, Err: e.Err}
+}
+
+// rest returns the fields of a tensor, given its Tensor message.
+func (o *original) rest(names map[string]string, m messages.Message) *rest {
+	name := ""
+	for c := m.Cursor(); c.Next(); {
+		if c.Number == tensorName {
+			name = c.Text()
+		}
+	}
+	name = cmp.Or(names[name], name)
+	if o.tensors[name] == nil {
+		o.tensors[name] = &rest{}
+	}
+	return o.tensors[name]
+}
+
+// ownFields returns the fields of a Tensor message that a schema does not hold.
+func ownFields(m messages.Message) []byte {
+	return messages.AppendOthers(nil, m, tensorName, tensorDims, tensorDType, rawData, externalData)
+}
+
+// readRecord takes what a schema does not hold of a tensor.
+func (o *original) readRecord(names map[string]string, m messages.Message) {
+	for c := m.Cursor(); c.Next(); {
+		if c.Number != innerTensor {
+			continue
+		}
+		r := o.rest(names, c.Message())
+		r.tensor = ownFields(c.Message())
+		r.compressed = messages.AppendOthers(nil, m, innerTensor)
+		r.external = nil
+		for f := c.Message().Cursor(); f.Next(); {
+			if f.Number == externalData {
+				r.external = messages.AppendOthers(r.external, f.Message(),
+					externalLocation, externalOffset, externalLength, externalChecksum)
+			}
+		}
+	}
+}
+
+// readGraph takes the graph with the names of the schema's tensors, if it is the schema's then.
+func (o *original) readGraph(
+	e *messages.Edit, m messages.Message, p *schema.Schema, l *schema.LossList,
+) {
+	edited := make([]byte, 0, len(m.Text()))
+	for c := m.Cursor(); c.Next(); {
+		if c.Number == graphInitializers {
+			o.rest(e.Names, c.Message()).declared = ownFields(c.Message())
+			continue
+		}
+		edited = e.AppendField(edited, typeGraph, &c)
+	}
+	decoded, err := graphOf(edited, p.Tensors)
+	if err == nil && dialect.SameNodes(decoded, p.Graph) {
+		o.graph = edited
+		return
+	}
+	bare := messages.AppendOthers(nil, m, graphInitializers)
+	dialect.Lose(e, messages.Outermost(string(bare)), l)
 }
 
 // isText reports whether b is a JSON text of m.
@@ -186,26 +305,37 @@ func isText(b []byte, m schema.Metadata) bool {
 
 // quantizes reports whether the fields have the quantization of info, valid or not.
 func (r *rest) quantizes(info *tensor.Info) bool {
-	if len(r.tensor) == 0 {
+	if r == nil || len(r.tensor) == 0 {
 		return info.Quant == nil
 	}
-	h := newHead()
-	s := protobuf.InMemory(r.tensor)
-	return h.read(s, s.All(), 2) == nil && h.quant.quantization().Equal(info.Quant)
+	h := &head{}
+	err := h.read(messages.Outermost(string(r.tensor)))
+	return err == nil && h.quant.quantization().Equal(info.Quant)
 }
 
 // fields returns the remaining fields of a tensor's message, with the quantization of the schema.
 func (r *rest) fields(info *tensor.Info) []byte {
 	if r.quantizes(info) {
+		if r == nil {
+			return nil
+		}
 		return r.tensor
 	}
 	quant, _ := quantField(info) // Losses checked it; only a copy keeps invalid parameters
-	var metadata, unknown []byte
-	s := protobuf.InMemory(r.tensor)
-	_ = s.SplitInner(tensorMsg, s.All(), 6, &metadata, 3)
-	_ = s.Split(tensorMsg, s.All(), nil, &unknown, 6)
-	if metadata = append(metadata, quant...); len(metadata) > 0 {
-		return append(protobuf.PutBytes(nil, 6, metadata), unknown...)
+	if r == nil {
+		r = &rest{}
 	}
-	return unknown
+	own := messages.Outermost(string(r.tensor))
+	var metadata []byte
+	for c := own.Cursor(); c.Next(); {
+		if c.Number == tensorMetadata {
+			metadata = messages.AppendOthers(metadata, c.Message(), metadataQuantization)
+		}
+	}
+	metadata = append(metadata, quant...)
+	if len(metadata) == 0 {
+		return messages.AppendOthers(nil, own, tensorMetadata)
+	}
+	b := messages.AppendBytes(nil, tensorMetadata, metadata)
+	return messages.AppendOthers(b, own, tensorMetadata)
 }

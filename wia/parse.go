@@ -7,7 +7,7 @@ import (
 	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/external"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
-	"github.com/weightmap/weightmap/internal/protobuf"
+	"github.com/weightmap/weightmap/internal/messages"
 	"github.com/weightmap/weightmap/internal/seal"
 )
 
@@ -25,21 +25,22 @@ type parsed struct {
 	externals       []elsewhere   // of tensors of the file, and of those inside the graph
 	afterExternals  int           // the number of the declared checksum behind theirs
 	files           external.Files
-	initializerData bool // initializers of the graph have data
-	tail            bool // the tensor block has unknown fields
+	initializerData bool          // initializers of the graph have data
+	more            messages.Copy // of the tensor block: what Native has
 }
 
 // parser reads everything but tensor data and external files.
 type parser struct {
 	*parsed
-	cipher   *seal.Cipher // nil unless the file is encrypted
-	head     *head        // of the current tensor
-	declared []bool       // by tensor: the main graph declares it
+	cipher   *seal.Cipher     // nil unless the file is encrypted
+	head     *head            // of the current tensor
+	declared []bool           // by tensor: the main graph declares it
+	message  messages.Message // the graph, checked
 }
 
 // Parse implements driver.Driver. It reads the blocks, each after those it depends on.
 func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.ParseOptions) (*driver.Parsed, error) {
-	p := &parser{parsed: &parsed{src: src, index: x, memory: o.Memory}, head: newHead()}
+	p := &parser{parsed: &parsed{src: src, index: x, memory: o.Memory}, head: &head{}}
 	err := p.hdr.parse(src)
 	if err != nil {
 		return nil, err
@@ -92,15 +93,15 @@ func (p *parser) readMetadata() (err error) {
 	if err != nil || stored == 0 {
 		return err
 	}
-	p.metadata, err = jsonmeta.Parse(m.Win, jsonmeta.Options{Memory: p.memory, Stored: stored})
+	p.metadata, err = jsonmeta.Parse(m.data, jsonmeta.Options{Memory: p.memory, Stored: stored})
 	if err == nil {
 		return nil
 	}
-	d := &protobuf.Defect{Err: err}
+	placed := &messages.Placed{Field: "metadata", Err: err}
 	if e, ok := err.(*jsonmeta.Error); ok {
-		d.At = e.Offset
+		placed.At = e.Offset
 	}
-	return m.locate("metadata", d)
+	return m.locate(placed)
 }
 
 // readSignatures reads the signature block, if any.
@@ -113,7 +114,11 @@ func (p *parser) readSignatures() error {
 		return err
 	}
 	p.signature = &signatures{}
-	return b.locate("signature", p.signature.read(&b.Source))
+	m, err := table.Check(typeSignatureBlock, b.text(), messages.NewCounts())
+	if err != nil {
+		return b.place(signatureBlock, typeSignatureBlock, err)
+	}
+	return b.place(signatureBlock, typeSignatureBlock, p.signature.read(m, b.data))
 }
 
 // recordAt returns the file offset of the message of tensor i, or of its block if

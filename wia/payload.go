@@ -7,38 +7,55 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/codec"
 	"github.com/weightmap/weightmap/internal/memory"
-	"github.com/weightmap/weightmap/internal/protobuf"
+	"github.com/weightmap/weightmap/internal/messages"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// payload is the content of a block, decrypted and decompressed. It is in private
-// memory, so that it cannot change after it is checked. Only a tensor block that
-// is not encrypted stays in the file.
+// payload is the content of a block, decrypted and decompressed. It is in private memory, so that
+// it cannot change after it is checked. Only a tensor block that is not encrypted is in the file.
 type payload struct {
-	protobuf.Source       // Base is -1 if the block is compressed or encrypted
-	at              int64 // file offset of the block
+	data   []byte // nil in the file
+	size   int64
+	inFile bool
+	base   int64 // of the content in the file, -1 if the block is compressed or encrypted
+	at     int64 // of the block in the file
 }
+
+// text returns the content, which must be in memory.
+func (p *payload) text() string { return memory.String(p.data) }
 
 // offset returns the offset in the file of a byte of the block, or of the block if it is compressed
 // or encrypted.
 func (p *payload) offset(at int64) int64 {
-	if p.Base < 0 {
+	if p.base < 0 {
 		return p.at
 	}
-	return p.Base + at
+	return p.base + at
 }
 
-// locate turns a defect into an error with a field and its offset in the file.
-func (p *payload) locate(name string, err error) error {
-	d, ok := protobuf.InField(name, err).(*protobuf.Defect)
+// place adds the field and its offset in the file to an error about a block, which is a message of
+// type t in memory.
+func (p *payload) place(b block, t messages.Type, err error) error {
+	e, ok := err.(*messages.Error)
+	if !ok {
+		return p.locate(err)
+	}
+	name := messages.Join(b.String(), table.Path(t, p.text(), e))
+	return p.locate(&messages.Placed{Field: name, At: e.At + e.Skip, Err: e.Err})
+}
+
+// locate turns an error that names its field into one with its offset in the file.
+func (p *payload) locate(err error) error {
+	e, ok := err.(*messages.Placed)
 	if !ok {
 		return err
 	}
-	if p.Base < 0 {
-		d.Err = fmt.Errorf("%w (at byte %d of the decoded block)", d.Err, d.At)
+	cause := e.Err
+	if p.base < 0 {
+		cause = fmt.Errorf("%w (at byte %d of the decoded block)", cause, e.At)
 	}
-	return wire.Error(formatName, d.Path, p.offset(d.At), d.Err)
+	return wire.Error(formatName, e.Field, p.offset(e.At), cause)
 }
 
 // load reads the payload of a block, except for a tensor block that stays in the file.
@@ -47,12 +64,14 @@ func (p *parser) load(b block) (*payload, error) {
 	to := &p.payloads[b]
 	cipher := p.cipher
 	base := p.hdr.blocks[b].off
-	fail := func(field string, err error) (*payload, error) { return nil, wire.Error(formatName, field, s.off, err) }
+	fail := func(field string, err error) (*payload, error) {
+		return nil, wire.Error(formatName, field, s.off, err)
+	}
 	if b == signatureBlock {
 		cipher = nil
 	}
 	if b == tensorBlock && cipher == nil {
-		*to = payload{*protobuf.OpenFile(p.src, s.off, s.size), s.off}
+		*to = payload{size: s.size, inFile: true, base: s.off, at: s.off}
 		return to, nil
 	}
 	if b != tensorBlock {
@@ -82,8 +101,7 @@ func (p *parser) load(b block) (*payload, error) {
 	if err != nil {
 		return fail(b.String(), err)
 	}
-	*to = payload{*protobuf.InMemory(data), s.off}
-	to.Base = base
+	*to = payload{data: data, size: int64(len(data)), base: base, at: s.off}
 	return to, nil
 }
 
@@ -93,12 +111,12 @@ func (f *parsed) payloadOf(i int) *payload { return &f.payloads[f.records[i].blo
 // graph returns the payload of the graph block.
 func (f *parsed) graph() *payload { return &f.payloads[graphBlock] }
 
-// reader returns a source over a payload. The caller must close it.
-func (f *parsed) reader(p *payload) *protobuf.Source {
-	if p.InFile {
-		return protobuf.OpenFile(f.src, p.Base, p.Size)
+// section returns the content of a payload, to be read in order. The caller must close it.
+func (f *parsed) section(p *payload) *messages.Section {
+	if p.inFile {
+		return messages.OpenSection(f.src, p.base, p.size)
 	}
-	return protobuf.InMemory(p.Win)
+	return messages.SectionOf(p.text())
 }
 
 // packed returns the stored bytes of tensor i and their codec, nil if they are
@@ -109,10 +127,10 @@ func (f *parsed) packed(i int) (data []byte, z *codec.Stream, err error) {
 	switch s := r.data; {
 	case s.size == 0:
 		return []byte{}, nil, nil // an empty tensor may omit its data
-	case p.InFile:
-		data, err = f.src.Slice(p.Base+s.off, s.size)
+	case p.inFile:
+		data, err = f.src.Slice(p.base+s.off, s.size)
 	default:
-		data, err = p.Bytes(s.off, s.end())
+		data = p.data[s.off:s.end():s.end()]
 	}
 	return data, codecs[r.codec], err
 }

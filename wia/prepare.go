@@ -12,12 +12,10 @@ import (
 	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/external"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
-	"github.com/weightmap/weightmap/internal/protobuf"
+	"github.com/weightmap/weightmap/internal/messages"
 	"github.com/weightmap/weightmap/internal/seal"
-	"github.com/weightmap/weightmap/internal/wiagraph"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
-	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // item is a tensor to write.
@@ -92,8 +90,12 @@ func (w *encoder) placeTensors(p *schema.Schema) (err error) {
 		it := &w.items[i]
 		r := w.from.tensors[p.Tensors[i].Name]
 		it.size = info.Size
+		it.fields = appendHead(make([]byte, 0, len(info.Name)+8*len(info.Shape)+8), info)
+		it.fields = append(it.fields, r.fields(info)...)
+		if r == nil {
+			r = &rest{}
+		}
 		it.around = r.compressed
-		it.fields = append(putHead(make([]byte, 0, len(info.Name)+8*len(info.Shape)+8), info), r.fields(info)...)
 		it.external = from > 0 && info.Size >= from
 		if it.external {
 			if noExternal != nil {
@@ -121,15 +123,17 @@ func (w *encoder) files(path string) ([]string, error) {
 	return external.FilesOf(format.Open(path, &format.Options{Format: Format{}, Key: w.o.common.Key}))
 }
 
-// putHead appends the name, dims and dtype fields of a Tensor message.
-func putHead(b []byte, info *tensor.Info) []byte {
-	b = protobuf.PutInts(protobuf.PutText(b, 1, info.Name), 2, info.Shape)
-	return protobuf.PutInt(b, 3, int64(codeOf(info.DType)))
+// appendHead appends the name, dims and dtype fields of a Tensor message.
+func appendHead(b []byte, info *tensor.Info) []byte {
+	b = messages.AppendText(b, tensorName, info.Name)
+	b = messages.AppendPackedInts(b, tensorDims, info.Shape)
+	return messages.AppendInt(b, tensorDType, int64(codeOf(info.DType)))
 }
 
-// putTensor appends the fields of a tensor in an attribute.
-func putTensor(b []byte, info *tensor.Info, data []byte) []byte {
-	return protobuf.PutBytes(append(putHead(b, info), new(rest).fields(info)...), rawArm, data)
+// appendTensor appends the fields of a tensor in an attribute.
+func appendTensor(b []byte, info *tensor.Info, data []byte) []byte {
+	b = append(appendHead(b, info), (*rest)(nil).fields(info)...)
+	return messages.AppendBytes(b, rawData, data)
 }
 
 // quantField returns the field with the QuantizationParams of a tensor of a schema, nil
@@ -139,27 +143,43 @@ func quantField(info *tensor.Info) ([]byte, error) {
 	if q == nil {
 		return nil, nil
 	}
-	if err := q.Check(info.DType, info.Shape); err != nil {
+	err := q.Check(info.DType, info.Shape)
+	if err != nil {
 		return nil, err
 	}
-	code := int64(codeOf(info.DType))
-	zeros := q.ZeroPoints
-	b := protobuf.PutInt(nil, 1, int64(slices.Index(schemes[:], q.Scheme)))
+	b, start := messages.Begin(nil, metadataQuantization)
+	b = messages.AppendInt(b, quantType, int64(slices.Index(schemes[:], q.Scheme)))
 	if q.Axis == tensor.PerTensor {
-		if math.Float32bits(q.Scales[0]) != 0 {
-			b = protobuf.PutFloat(b, 2, q.Scales[0])
-		}
-		if len(zeros) > 0 {
-			b = protobuf.PutInt(b, 3, int64(zeros[0]))
-		}
-		return protobuf.PutBytes(nil, 3, protobuf.PutInt(b, 4, code)), nil
+		b = appendPerTensor(b, q)
 	}
+	b = messages.AppendInt(b, quantTypeCode, int64(codeOf(info.DType)))
+	if q.Axis != tensor.PerTensor {
+		b = appendPerChannel(b, q)
+	}
+	return messages.End(b, start), nil
+}
+
+// appendPerTensor appends scale and zero point of a tensor.
+func appendPerTensor(b []byte, q *tensor.Quantization) []byte {
+	if math.Float32bits(q.Scales[0]) != 0 {
+		b = messages.AppendFloat(b, quantScale, q.Scales[0])
+	}
+	if len(q.ZeroPoints) > 0 {
+		b = messages.AppendInt(b, quantZeroPoint, int64(q.ZeroPoints[0]))
+	}
+	return b
+}
+
+// appendPerChannel appends the PerChannelQuantization of a tensor.
+func appendPerChannel(b []byte, q *tensor.Quantization) []byte {
+	zeros := q.ZeroPoints
 	if len(zeros) == 1 {
 		zeros = slices.Repeat(zeros, len(q.Scales))
 	}
-	c := protobuf.PutInts(protobuf.PutFloats(nil, 1, q.Scales), 2, zeros)
-	b = protobuf.PutBytes(protobuf.PutInt(b, 4, code), 5, protobuf.PutInt(c, 3, int64(q.Axis)))
-	return protobuf.PutBytes(nil, 3, b), nil
+	b, start := messages.Begin(b, quantPerChannel)
+	b = messages.AppendPackedFloats(b, channelScales, q.Scales)
+	b = messages.AppendPackedInts(b, channelZeroPoints, zeros)
+	return messages.End(messages.AppendInt(b, channelDim, int64(q.Axis)), start)
 }
 
 // graphBlock returns the message of the graph to write, nil for none.
@@ -167,9 +187,12 @@ func (w *encoder) graphBlock(p *schema.Schema) (_ []byte, err error) {
 	if p.Graph == nil {
 		return nil, nil
 	}
-	b, rest := wiagraph.Split(graphMsg, w.from.graph, 1, 2, 3, 4)
+	from := messages.Outermost(string(w.from.graph))
+	known := []int{graphName, graphNodes, graphInputs, graphOutputs}
+	b := messages.AppendOnly(nil, from, known...)
 	if w.from.graph == nil {
-		if b, err = graphSchema.AppendGraph(nil, p.Graph); err != nil {
+		b, err = dialect.AppendGraph(nil, p.Graph)
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -190,9 +213,15 @@ func (w *encoder) graphBlock(p *schema.Schema) (_ []byte, err error) {
 		if info == nil {
 			return nil, fmt.Errorf("%w: initializer %q is not a tensor of the schema", tensor.ErrCorrupt, name)
 		}
-		b = protobuf.PutBytes(b, graphSchema.Initializers, append(putHead(nil, info), w.from.tensors[name].declared...))
+		var start int
+		b, start = messages.Begin(b, graphInitializers)
+		b = appendHead(b, info)
+		if r := w.from.tensors[name]; r != nil {
+			b = append(b, r.declared...)
+		}
+		b = messages.End(b, start)
 	}
-	return append(b, rest...), nil
+	return messages.AppendOthers(b, from, known...), nil
 }
 
 // store compresses and encrypts a whole block, which follows the one before it.
@@ -216,15 +245,20 @@ func (w *encoder) store(b block, payload []byte) (err error) {
 func (w *encoder) record(it *item, off, n int64) []byte {
 	switch {
 	case it.external:
-		b := protobuf.PutInt(protobuf.PutInt(protobuf.PutText(nil, 1, w.ext.Location), 2, it.at), 3, it.size)
-		b = append(protobuf.PutText(b, 4, checksumPrefix+hex.EncodeToString(it.sum[:])), it.around...)
-		return append(putRecord(1, it.fields, externalArm, int64(len(b))), b...)
+		b := messages.AppendText(nil, externalLocation, w.ext.Location)
+		b = messages.AppendInt(b, externalOffset, it.at)
+		b = messages.AppendInt(b, externalLength, it.size)
+		b = messages.AppendText(b, externalChecksum, checksumPrefix+hex.EncodeToString(it.sum[:]))
+		b = append(b, it.around...)
+		return append(recordHead(tensorRecords, it.fields, externalData, int64(len(b))), b...)
 	case it.codec != None:
-		b := protobuf.PutInt(protobuf.PutBytes(nil, 1, it.fields), 2, int64(it.codec))
-		return putRecord(2, append(protobuf.PutInt(b, 4, it.size), it.around...), 3, n)
+		b := messages.AppendBytes(nil, innerTensor, it.fields)
+		b = messages.AppendInt(b, compressionCode, int64(it.codec))
+		b = append(messages.AppendInt(b, uncompressedSize, it.size), it.around...)
+		return recordHead(compressedRecords, b, compressedData, n)
 	}
-	var padding [2 * alignment]byte
-	b := putRecord(1, it.fields, rawArm, n)
+	var zeros [2 * alignment]byte
+	b := recordHead(tensorRecords, it.fields, rawData, n)
 	gap := -(off + int64(len(b))) & (alignment - 1)
 	if gap == 1 {
 		gap += alignment // a field takes at least two bytes
@@ -232,14 +266,16 @@ func (w *encoder) record(it *item, off, n int64) []byte {
 	if gap == 0 || n == 0 {
 		return b
 	}
-	return append(protobuf.PutBytes(make([]byte, 0, int(gap)+len(b)), 15, padding[:gap-2]), b...)
+	front := messages.AppendBytes(make([]byte, 0, int(gap)+len(b)), padding, zeros[:gap-2])
+	return append(front, b...)
 }
 
-// putRecord returns the field num of TensorData with a message, up to the n bytes of its last
+// recordHead returns a field of TensorData with a message, up to the n bytes of its last
 // field.
-func putRecord(num protowire.Number, fields []byte, last protowire.Number, n int64) []byte {
+func recordHead(number int, fields []byte, last int, n int64) []byte {
 	var space [16]byte
-	end := protobuf.PutLength(space[:0], last, n)
-	b := protobuf.PutLength(make([]byte, 0, len(fields)+2*len(space)), num, int64(len(fields)+len(end))+n)
+	end := messages.AppendLength(space[:0], last, n)
+	size := int64(len(fields)+len(end)) + n
+	b := messages.AppendLength(make([]byte, 0, len(fields)+2*len(space)), number, size)
 	return append(append(b, fields...), end...)
 }

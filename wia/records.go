@@ -2,24 +2,21 @@ package wia
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"sync"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/internal/protobuf"
+	"github.com/weightmap/weightmap/internal/messages"
 )
 
 // record describes a tensor's message, beyond what the index holds.
 type record struct {
-	at, end    int64 // of the message, within the payload
-	data       span  // of the data of a tensor to decode, within the payload
-	block      block // tensorBlock, or graphBlock for an initializer with data
-	codec      Compression
-	compressed bool  // a CompressedTensor
-	more       bool  // it has fields that a schema does not hold
-	external   int32 // in externals; -1 for data in the file
+	at       int64 // of the message, within the payload
+	data     span  // of the data of a tensor to decode, within the payload
+	block    block // tensorBlock, or graphBlock for an initializer with data
+	codec    Compression
+	external int32 // in externals; -1 for data in the file
 }
 
 // recordPool has memory for records, whose number is not known in advance.
@@ -34,137 +31,277 @@ func (p *parser) listTensors() error {
 		p.records = slices.Clone(p.records)
 		recordPool.Put(list)
 	}()
-	g, err := p.load(graphBlock)
+	_, err := p.load(graphBlock)
 	if err != nil {
 		return err
 	}
-	t, err := p.load(tensorBlock)
+	_, err = p.load(tensorBlock)
 	if err != nil {
 		return err
 	}
-	defer t.Close()
-	t.Tally = p.tally(math.MaxInt64)
-	g.Tally = t.Tally
-	first := tensorBlock
-	second := graphBlock
+	counts := p.newCounts()
 	if p.hdr.blocks[graphBlock].off < p.hdr.blocks[tensorBlock].off {
-		first, second = second, first
-	}
-	if err := p.list(first); err != nil {
-		return err
-	}
-	return p.list(second)
-}
-
-// tally returns a Tally for both blocks, with room bytes for their other contents. They may have a
-// dim per stored byte, and a million more in case one is compressed.
-func (p *parser) tally(room int64) *protobuf.Tally {
-	t := protobuf.NewTally(room)
-	stored := p.hdr.blocks[graphBlock].size + p.hdr.blocks[tensorBlock].size
-	t.Max[protobuf.CountedAs("dims")] = min(protobuf.MaxDims, 1<<20+stored)
-	return t
-}
-
-// list lists the tensors of a block: the records of the tensor block, or the initializers of the
-// graph that have data. It leaves other errors in the graph to the decoder.
-func (p *parser) list(b block) error {
-	block := &p.payloads[b]
-	h := p.head
-	s := &block.Source
-	inGraph := b == graphBlock
-	refused := false
-	w := s.Walk(blockMessages[b], s.All(), 1)
-	for w.Next() {
-		h.reset()
-		switch {
-		case w.Def == nil:
-			p.tail = p.tail || !inGraph
-			continue
-		case w.Def.Message == tensorMsg:
-			w.Err = h.read(s, w.Field, 2)
-		case w.Def.Message == compressedMsg:
-			w.Err = h.readCompressed(s, w.Field, 2)
-		default:
-			continue
+		err = p.listGraph(counts)
+		if err != nil {
+			return err
 		}
-		if w.Err == nil && (h.data != 0 || !inGraph) {
-			w.Err = p.add(&w.Field, b)
-			refused = w.Err != nil
-		}
+		return p.listBlock(counts)
 	}
-	if inGraph && !refused {
-		return nil
-	}
-	return block.locate(b.String(), w.Err)
-}
-
-// add checks the tensor in head, which is a tensor of the file, and adds it to the index.
-func (p *parser) add(fl *protobuf.Field, b block) error {
-	h := p.head
-	data := &p.head.raw
-	if len(h.name) == 0 {
-		return emptyName(fl.At)
-	}
-	r := record{at: fl.Start, end: fl.End, block: b, external: -1, compressed: h.compressed, more: h.more}
-	err := h.check(fl.At)
-	if h.compressed {
-		err = protobuf.InField("tensor", err)
-		data = &h.packed
-		if err == nil {
-			r.codec, err = p.checkCompressed(fl.At)
-		}
-	}
+	err = p.listBlock(counts)
 	if err != nil {
 		return err
 	}
-	r.data = span{data.Start, data.End - data.Start}
+	return p.listGraph(counts)
+}
+
+// newCounts returns the limits of both blocks. They may have a dim per stored byte, and a million
+// more in case one is compressed.
+func (p *parser) newCounts() *messages.Counts {
+	c := messages.NewCounts()
+	stored := p.hdr.blocks[graphBlock].size + p.hdr.blocks[tensorBlock].size
+	c.Max[messages.Dims] = min(messages.MaxDims, 1<<20+stored)
+	return c
+}
+
+// checkGraph checks the encoding of the graph.
+func (p *parser) checkGraph(counts *messages.Counts) error {
+	g := p.graph()
+	counts.Around = 0
+	m, err := table.Check(typeGraph, g.text(), counts)
+	if err != nil {
+		return g.place(graphBlock, typeGraph, err)
+	}
+	p.message = m
+	return nil
+}
+
+// listGraph checks the graph, and lists its initializers that have data. The decoder checks the
+// others.
+func (p *parser) listGraph(counts *messages.Counts) error {
+	err := p.checkGraph(counts)
+	if err != nil {
+		return err
+	}
+	h := p.head
+	for f := p.message.Cursor(); f.Next(); {
+		if f.Number != graphInitializers {
+			continue
+		}
+		h.reset()
+		err := h.read(f.Message())
+		if err != nil {
+			return p.graph().place(graphBlock, typeGraph, err)
+		}
+		if h.data == 0 {
+			continue
+		}
+		err = p.add(graphBlock, f.ValueAt())
+		if err != nil {
+			return p.graph().place(graphBlock, typeGraph, ofTensor(err, f.At()))
+		}
+	}
+	return nil
+}
+
+// blockReader reads the tensor block.
+type blockReader struct {
+	*parser
+	counts *messages.Counts
+	shell  messages.Copy // the current record without its data
+}
+
+// listBlock lists the tensors of the tensor block, and keeps what Native has of them.
+func (p *parser) listBlock(counts *messages.Counts) error {
+	block := &p.payloads[tensorBlock]
+	section := p.section(block)
+	defer section.Close()
+	r := &blockReader{parser: p, counts: counts}
+	r.shell.Begin(p.memory)
+	defer r.shell.Drop()
+	p.more.Begin(p.memory)
+	s := section.Scan(table, typeTensorData, tensorBlock.String())
+	for s.Next() {
+		switch s.Number {
+		case tensorRecords:
+			r.record(&s, typeTensor, rawData)
+		case compressedRecords:
+			r.record(&s, typeCompressed, compressedData)
+		case padding:
+			s.Admits()
+		default:
+			s.Keep(&p.more)
+		}
+	}
+	if s.Err() != nil {
+		p.more.Drop()
+		return block.locate(s.Err())
+	}
+	err := p.more.Finish()
+	if err != nil {
+		return block.locate(&messages.Placed{Field: tensorBlock.String(), Err: err})
+	}
+	return nil
+}
+
+// record reads and lists the record in the current field of the tensor block, whose data is in a
+// field of it.
+func (r *blockReader) record(s *messages.Scan, t messages.Type, dataField int) {
+	h := r.head
+	h.reset()
+	r.shell.Reset()
+	var data valueHead
+	isMarked := false
+	f := s.Inner(t)
+	for f.Next() {
+		if f.Number != dataField {
+			f.Keep(&r.shell)
+			continue
+		}
+		if !f.Admits() {
+			break
+		}
+		if !isMarked { // an empty field marks the place
+			data.tag = int64(len(r.shell.Text()))
+			var empty [2]byte
+			f.Replace(&r.shell, messages.AppendLength(empty[:0], dataField, 0), f.At)
+			isMarked = true
+		}
+		data.span = span{f.Value, f.End - f.Value}
+	}
+	r.counts.Around = 1
+	m, bad := table.Check(t, r.shell.Text(), r.counts)
+	err := messages.Lowest(r.placeShell(s, t, bad), f.Err())
+	if err != nil {
+		s.Stop(err)
+		return
+	}
+	s.Stop(r.placeShell(s, t, r.decode(s, m, data)))
+}
+
+// decode decodes and lists the record that was read, and keeps it if Native has something of it.
+func (r *blockReader) decode(s *messages.Scan, m messages.Message, data valueHead) error {
+	h := r.head
+	if s.Number == compressedRecords {
+		err := h.readCompressed(m)
+		if err != nil {
+			return err
+		}
+		h.packed = data
+	} else {
+		err := h.read(m)
+		if err != nil {
+			return err
+		}
+		if h.data == rawData {
+			h.raw = data
+		}
+	}
+	err := r.add(tensorBlock, s.Value)
+	if err != nil {
+		return err
+	}
+	if h.keeps() {
+		s.ReplaceWith(&r.more, &r.shell)
+	}
+	return nil
+}
+
+// placeShell adds field and offset to an error about the record in the current field of the block.
+func (r *blockReader) placeShell(s *messages.Scan, t messages.Type, err error) error {
+	e, ok := err.(*messages.Error)
+	if !ok {
+		return err
+	}
+	at := s.At
+	if e.At == ofMessage {
+		e.At = 0
+		e.Whole = true
+	} else {
+		at = r.shell.At(e.At) + e.Skip
+	}
+	name := messages.Join(s.Name(), table.Path(t, r.shell.Text(), e))
+	return &messages.Placed{Field: name, At: at, Short: e.Short, Err: e.Err}
+}
+
+// add checks the tensor in head, which is a tensor of the file, and adds it to the index. at is the
+// offset of its message in the block.
+func (p *parser) add(b block, at int64) error {
+	h := p.head
+	if len(h.name) == 0 {
+		return emptyName()
+	}
+	r := record{at: at, block: b, external: -1, data: h.raw.span}
+	err := h.check()
+	if err != nil {
+		return h.inner(err)
+	}
+	if h.compressed {
+		r.data = h.packed.span
+		r.codec, err = p.checkCompressed()
+		if err != nil {
+			return err
+		}
+	}
 	t := driver.Tensor{Name: h.name, DType: h.dt, Shape: p.index.Dims(len(h.dims)), Size: h.size}
 	t.Quant = h.quant.quantization()
 	copy(t.Shape, h.dims)
-	if err := p.place(&t, &r, fl.At); err != nil {
+	err = p.place(&t, &r)
+	if err != nil {
 		return err
 	}
 	if p.index.Add(&t) != nil {
-		return protobuf.Corruptf("name", fl.At, "tensor %q has data twice", h.name)
+		return badField("name", "tensor %q has data twice", h.name)
 	}
 	p.records = append(p.records, r)
 	return nil
 }
 
-func emptyName(at int64) error { return protobuf.Corruptf("name", at, "empty name") }
+// inner adds the field of a CompressedTensor with the tensor to an error about the tensor.
+func (h *head) inner(err error) error {
+	e, ok := err.(*messages.Error)
+	if ok && h.compressed && e.At == ofMessage {
+		e.Field = messages.Join("tensor", e.Field)
+	}
+	return err
+}
+
+func emptyName() error { return badField("name", "empty name") }
 
 // checkCompressed checks the CompressedTensor in head and returns its codec, by default that of the
 // header.
-func (p *parser) checkCompressed(at int64) (codec Compression, err error) {
+func (p *parser) checkCompressed() (Compression, error) {
 	h := p.head
-	stored := p.head.packed.End - p.head.packed.Start
-	codec = cmp.Or(Compression(h.compression), p.hdr.compression)
+	stored := h.packed.size
+	codec := cmp.Or(Compression(h.compression), p.hdr.compression)
 	switch {
 	case h.data != 0:
-		err = protobuf.Corruptf("tensor", at, "a compressed tensor carries data itself")
+		return 0, badField("tensor", "a compressed tensor carries data itself")
 	case h.compression < 0 || h.compression > int32(Zstd):
-		err = protobuf.InField("compression", protobuf.Defectf(at, format.ErrUnsupported, "code %d", h.compression))
+		return 0, messages.Errorf(ofMessage, "compression", format.ErrUnsupported,
+			"code %d", h.compression)
 	case h.uncompressed != h.size:
-		err = protobuf.Corruptf("uncompressed_size", at, "%d, %v of %v takes %d bytes", h.uncompressed, h.dims, h.dt, h.size)
+		return 0, badField("uncompressed_size",
+			"%d, %v of %v takes %d bytes", h.uncompressed, h.dims, h.dt, h.size)
 	case stored == 0 && h.size > 0:
-		err = protobuf.Corruptf("compressed_data", at, "missing")
+		return 0, badField("compressed_data", "missing")
 	case codec == None && stored != h.size:
-		err = protobuf.Corruptf("compressed_data", at, "%d bytes stored as they are, the tensor takes %d", stored, h.size)
+		return 0, badField("compressed_data",
+			"%d bytes stored as they are, the tensor takes %d", stored, h.size)
 	}
-	return codec, err
+	return codec, nil
 }
 
-// place sets where the data is in t and r. at is the offset for errors.
-func (p *parser) place(t *driver.Tensor, r *record, at int64) (err error) {
-	base := p.payloads[r.block].Base
+// place sets where the data is in t and r.
+func (p *parser) place(t *driver.Tensor, r *record) error {
+	base := p.payloads[r.block].base
 	t.Offset = base + r.data.off
 	t.Stored = r.data.size
 	switch {
-	case p.head.data == externalArm:
+	case p.head.data == externalData:
 		r.external = int32(len(p.externals))
-		r.more = true
 		t.Offset = p.head.ext.offset
-		t.Space, err = p.refer(p.index.Len(), at)
+		space, err := p.refer(p.index.Len())
+		t.Space = space
 		return err
 	case r.codec != None:
 		t.Compression = r.codec.String()

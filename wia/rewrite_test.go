@@ -65,7 +65,7 @@ func TestRewriteKeepsAll(t *testing.T) {
 			expect.OK(t, rewriteTo(&out, f, o))
 			g := mustOpen(t, out.Bytes(), &format.Options{Key: testKey})
 			expect.OK(t, verify(g))
-			expect.Equal(t, f.f.payloads[metadataBlock].Win, g.f.payloads[metadataBlock].Win)
+			expect.Equal(t, f.f.payloads[metadataBlock].data, g.f.payloads[metadataBlock].data)
 			sameGraph(t, f, g)
 			compareRecords(t, f, g)
 			if !bytes.HasSuffix(tensorBlockOf(t, g), unknownFields()) {
@@ -151,7 +151,7 @@ func sameGraph(t *testing.T, a, b *File) {
 	t.Helper()
 	var list []*dynamicpb.Message
 	for _, f := range []*File{a, b} {
-		g := decode(t, protoSchema(t), "Graph", f.f.graph().Win)
+		g := decode(t, protoSchema(t), "Graph", f.f.graph().data)
 		fields := g.Descriptor().Fields()
 		initializers := g.Mutable(fields.ByName("initializers")).List()
 		for i := range initializers.Len() {

@@ -14,13 +14,15 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/keys"
-	"github.com/weightmap/weightmap/internal/protobuf"
+	"github.com/weightmap/weightmap/internal/messages"
 	"github.com/weightmap/weightmap/internal/wire"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 // signatures is the SignatureBlock message.
@@ -33,46 +35,99 @@ type signatures struct {
 	unknown []byte // to write
 }
 
-// read reads the block, which is in memory. It requires the four checksums, once each, and ignores
+// read reads the block, which is m and data. It requires the four checksums, once each, and ignores
 // those of other blocks.
-func (g *signatures) read(s *protobuf.Source) error {
-	var name, sum protobuf.Field
-	to := protobuf.Into{
-		1: &protobuf.Into{1: &name, &sum},
-		2: &protobuf.Into{&g.signed, &g.signer.Algorithm, &g.key, &g.value, &g.signer.Timestamp},
-	}
-	w := s.Walk(signatureBlockMsg, s.All(), 1)
-	for w.Next() {
-		name = protobuf.Field{}
-		sum = protobuf.Field{}
-		if w.Store(&to); w.Num != 1 || w.Err != nil {
-			continue
-		}
-		digest := s.Win[sum.Start:sum.End]
-		switch i := slices.Index(blockNames[:numSums], string(s.Win[name.Start:name.End])); {
-		case i < 0:
-		case g.sums[i] != nil:
-			w.Err = protobuf.Corruptf("block_type", 0, "%v twice", block(i))
-		case len(digest) != sha256.Size:
-			w.Err = protobuf.Corruptf("sha256", 0, "%d bytes", len(digest))
-		default:
-			g.sums[i] = digest
+func (g *signatures) read(m messages.Message, data []byte) error {
+	for f := m.Cursor(); f.Next(); {
+		switch f.Number {
+		case blockChecksums:
+			err := g.readChecksum(f.At(), f.Message(), data)
+			if err != nil {
+				return err
+			}
+		case blockSignature:
+			g.readSignature(f.Message(), data)
 		}
 	}
-	if i := slices.IndexFunc(g.sums[:], func(sum []byte) bool { return sum == nil }); w.Err == nil && i >= 0 {
-		return protobuf.Corruptf("checksums", 0, "none for the %v", block(i))
+	for i, sum := range g.sums {
+		if sum == nil {
+			return wholeBlock("checksums", "none for the %v", block(i))
+		}
 	}
-	return w.Err
+	return nil
+}
+
+// readChecksum reads a BlockChecksum message in the field at an offset.
+func (g *signatures) readChecksum(at int64, m messages.Message, data []byte) error {
+	name := ""
+	digest := []byte{}
+	for f := m.Cursor(); f.Next(); {
+		switch f.Number {
+		case checksumBlock:
+			name = f.Text()
+		case checksumSHA:
+			digest = valueOf(&f, data)
+		}
+	}
+	i := slices.Index(blockNames[:numSums], name)
+	switch {
+	case i < 0:
+		return nil
+	case g.sums[i] != nil:
+		return messages.Errorf(at, "block_type", tensor.ErrCorrupt, "%v twice", block(i))
+	case len(digest) != sha256.Size:
+		return messages.Errorf(at, "sha256", tensor.ErrCorrupt, "%d bytes", len(digest))
+	}
+	g.sums[i] = digest
+	return nil
+}
+
+// readSignature reads a Signature message.
+func (g *signatures) readSignature(m messages.Message, data []byte) {
+	g.signed = true
+	for f := m.Cursor(); f.Next(); {
+		switch f.Number {
+		case signatureAlgorithm:
+			g.signer.Algorithm = strings.Clone(f.Text())
+		case signatureKey:
+			g.key = valueOf(&f, data)
+		case signatureValue:
+			g.value = valueOf(&f, data)
+		case signatureTime:
+			g.signer.Timestamp = f.Int()
+		}
+	}
+}
+
+// valueOf returns the value of a field of a message, which is data.
+func valueOf(f *messages.Cursor, data []byte) []byte {
+	end := f.ValueAt() + int64(len(f.Text()))
+	return data[f.ValueAt():end:end]
+}
+
+// wholeBlock returns an error about the signature block.
+func wholeBlock(field, text string, args ...any) error {
+	err := messages.Errorf(0, field, tensor.ErrCorrupt, text, args...)
+	err.Whole = true
+	return err
 }
 
 // encode returns the block without padding.
 func (g *signatures) encode() (b []byte) {
 	for i, name := range blockNames[:numSums] {
-		b = protobuf.PutBytes(b, 1, protobuf.PutBytes(protobuf.PutText(nil, 1, name), 2, g.sums[i]))
+		var sum int
+		b, sum = messages.Begin(b, blockChecksums)
+		b = messages.AppendText(b, checksumBlock, name)
+		b = messages.End(messages.AppendBytes(b, checksumSHA, g.sums[i]), sum)
 	}
 	if g.signed {
-		m := protobuf.PutBytes(protobuf.PutBytes(protobuf.PutText(nil, 1, g.signer.Algorithm), 2, g.key), 3, g.value)
-		b = protobuf.PutBytes(b, 2, protobuf.PutInt(m, 4, g.signer.Timestamp))
+		var signature int
+		b, signature = messages.Begin(b, blockSignature)
+		b = messages.AppendText(b, signatureAlgorithm, g.signer.Algorithm)
+		b = messages.AppendBytes(b, signatureKey, g.key)
+		b = messages.AppendBytes(b, signatureValue, g.value)
+		b = messages.AppendInt(b, signatureTime, g.signer.Timestamp)
+		b = messages.End(b, signature)
 	}
 	return append(b, g.unknown...)
 }
@@ -253,6 +308,6 @@ func (g *signatures) sign(by crypto.Signer, size int64) (_ []byte, err error) {
 	case gap < 2 || gap > 129:
 		return nil, fmt.Errorf("%w: the signature has %d bytes, which does not fit its block", format.ErrSignature, len(g.value))
 	default:
-		return protobuf.PutBytes(b, 15, make([]byte, gap-2)), nil
+		return messages.AppendBytes(b, padding, make([]byte, gap-2)), nil
 	}
 }

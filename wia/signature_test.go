@@ -24,7 +24,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
-	"github.com/weightmap/weightmap/internal/protobuf"
+	"github.com/weightmap/weightmap/internal/messages"
 	"github.com/weightmap/weightmap/internal/testhost"
 )
 
@@ -193,9 +193,9 @@ func resigned(t *testing.T, b []byte, good *File, g *signatures) []byte {
 		g.sums[0] = sum[:]
 		block = g.encode()
 	} else {
-		block = protobuf.PutBytes(block, 15, make([]byte, gap-2))
+		block = messages.AppendBytes(block, 15, make([]byte, gap-2))
 		if len(block) != int(s.size) { // a length of two bytes
-			block = protobuf.PutBytes(g.encode(), 15, make([]byte, gap-3))
+			block = messages.AppendBytes(g.encode(), 15, make([]byte, gap-3))
 		}
 	}
 	return append(out, block...)

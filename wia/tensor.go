@@ -9,9 +9,8 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/external"
-	"github.com/weightmap/weightmap/internal/protobuf"
+	"github.com/weightmap/weightmap/internal/messages"
 	"github.com/weightmap/weightmap/tensor"
-	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // head is a decoded Tensor message without doc string and properties. Its memory
@@ -20,12 +19,11 @@ type head struct {
 	name  []byte
 	dims  tensor.Shape
 	dtype int32
-	data  protowire.Number // rawArm, externalArm, or 0 for no data
-	more  bool             // there are fields that a schema does not hold
-	raw   protobuf.Field   // of raw_data
+	data  int       // rawData, externalData, or 0 for no data
+	more  bool      // there are fields that a schema does not hold
+	raw   valueHead // raw_data
 	ext   externalHead
 	quant quantHead
-	into  *[6]protobuf.Into // see newHead
 
 	size int64        // in bytes, set by check
 	dt   tensor.DType // set by check
@@ -33,15 +31,15 @@ type head struct {
 	// The fields of an enclosing CompressedTensor.
 	compressed   bool
 	compression  int32
-	packed       protobuf.Field // compressed_data; Start is 0 if it is missing
+	packed       valueHead // compressed_data
 	uncompressed int64
 }
 
-// The arms of Tensor's oneof.
-const (
-	rawArm      protowire.Number = 4
-	externalArm protowire.Number = 5
-)
+// valueHead locates data.
+type valueHead struct {
+	tag  int64 // offset of the field in its message
+	span       // of the data in the payload; off is 0 if there is none
+}
 
 type externalHead struct {
 	location, checksum []byte
@@ -59,103 +57,189 @@ type quantHead struct {
 	channel    int32
 }
 
-// newHead returns a head that knows where the fields of a Tensor, its nested messages and a
-// CompressedTensor go.
-func newHead() *head {
-	h := &head{}
-	to := new([6]protobuf.Into)
-	q := &h.quant
-	to[0] = protobuf.Into{1: &h.name, (*[]int64)(&h.dims), &h.dtype, &h.raw, &to[1], &to[2]}
-	to[1] = protobuf.Into{1: &h.ext.location, &h.ext.offset, &h.ext.length, &h.ext.checksum}
-	to[2] = protobuf.Into{3: &to[3]}
-	to[3] = protobuf.Into{&q.present, &q.kind, &q.scale, &q.zero, nil, &to[4]}
-	to[4] = protobuf.Into{&q.perChannel, &q.scales, &q.zeros, &q.channel}
-	to[5] = protobuf.Into{2: &h.compression, &h.packed, &h.uncompressed}
-	h.into = to
-	return h
-}
-
 // reset clears h for the next tensor but keeps the memory of its slices.
 func (h *head) reset() {
 	*h = head{
 		name:  h.name[:0],
 		dims:  h.dims[:0],
-		into:  h.into,
 		ext:   externalHead{location: h.ext.location[:0], checksum: h.ext.checksum[:0]},
 		quant: quantHead{scales: h.quant.scales[:0], zeros: h.quant.zeros[:0]},
 	}
 }
 
-// read merges a Tensor message into h and checks its encoding. A singular message
-// that repeats is merged by reading it into the same head.
-func (h *head) read(s *protobuf.Source, msg protobuf.Field, level int) error {
-	w := s.Walk(tensorMsg, msg, level)
-	for w.Next() {
-		switch {
-		case w.Num > externalArm:
+// read merges a Tensor message into h. A singular message that repeats is merged by reading it into
+// the same head. The place of raw_data is that in the outermost message; the reader of the tensor
+// block knows it otherwise.
+func (h *head) read(m messages.Message) error {
+	for f := m.Cursor(); f.Next(); {
+		switch f.Number {
+		case tensorName:
+			h.name = append(h.name[:0], f.Text()...)
+		case tensorDims:
+			h.dims = messages.AppendInts(h.dims, &f)
+		case tensorDType:
+			h.dtype = f.Enum()
+		case rawData, externalData:
+			if h.data != 0 && h.data != f.Number { // of a message before
+				return messages.BothSet(f.At())
+			}
+			h.data = f.Number
+			if f.Number == rawData {
+				h.raw = valueHead{f.At(), span{f.ValueAt(), int64(len(f.Text()))}}
+			} else {
+				h.ext.read(f.Message())
+			}
+		case tensorMetadata:
 			h.more = true
-		case w.Num < rawArm:
-		case h.data != 0 && h.data != w.Num: // of a message before
-			w.Err = protobuf.BothArms(w.At)
-			continue
+			h.readMetadata(f.Message())
 		default:
-			h.data = w.Num
+			h.more = true
 		}
-		w.Store(&h.into[0])
 	}
-	return w.Err
+	return nil
+}
+
+// read merges an ExternalData message into e.
+func (e *externalHead) read(m messages.Message) {
+	for f := m.Cursor(); f.Next(); {
+		switch f.Number {
+		case externalLocation:
+			e.location = append(e.location[:0], f.Text()...)
+		case externalOffset:
+			e.offset = f.Int()
+		case externalLength:
+			e.length = f.Int()
+		case externalChecksum:
+			e.checksum = append(e.checksum[:0], f.Text()...)
+		}
+	}
+}
+
+// readMetadata merges the quantization of a TensorMetadata message into h.
+func (h *head) readMetadata(m messages.Message) {
+	for f := m.Cursor(); f.Next(); {
+		if f.Number == metadataQuantization {
+			h.quant.read(f.Message())
+		}
+	}
+}
+
+// read merges a QuantizationParams message into q.
+func (q *quantHead) read(m messages.Message) {
+	q.present = true
+	for f := m.Cursor(); f.Next(); {
+		switch f.Number {
+		case quantType:
+			q.kind = f.Enum()
+		case quantScale:
+			q.scale = f.Float()
+		case quantZeroPoint:
+			q.zero = f.Enum()
+		case quantPerChannel:
+			q.readPerChannel(f.Message())
+		}
+	}
+}
+
+// readPerChannel merges a PerChannelQuantization message into q.
+func (q *quantHead) readPerChannel(m messages.Message) {
+	q.perChannel = true
+	for f := m.Cursor(); f.Next(); {
+		switch f.Number {
+		case channelScales:
+			q.scales = messages.AppendFloats(q.scales, &f)
+		case channelZeroPoints:
+			q.zeros = messages.AppendInts(q.zeros, &f)
+		case channelDim:
+			q.channel = f.Enum()
+		}
+	}
 }
 
 // readCompressed reads a CompressedTensor message.
-func (h *head) readCompressed(s *protobuf.Source, msg protobuf.Field, level int) error {
+func (h *head) readCompressed(m messages.Message) error {
 	h.compressed = true
-	w := s.Walk(compressedMsg, msg, level)
-	for w.Next() {
-		h.more = h.more || w.Def == nil
-		if w.Num == 1 {
-			w.Err = h.read(s, w.Field, level+1)
-		} else {
-			w.Store(&h.into[5])
+	for f := m.Cursor(); f.Next(); {
+		switch f.Number {
+		case innerTensor:
+			err := h.read(f.Message())
+			if err != nil {
+				return err
+			}
+		case compressionCode:
+			h.compression = f.Enum()
+		case compressedData:
+		case uncompressedSize:
+			h.uncompressed = f.Int()
+		default:
+			h.more = true
 		}
 	}
-	return w.Err
+	return nil
 }
 
-// check checks dtype and dims, and that the data has the size they require. at is
-// the offset for errors.
-func (h *head) check(at int64) error {
+// ofMessage is the offset of an error about the tensor, which ofTensor replaces.
+const ofMessage = -1
+
+// badField returns an error about a field of the tensor, which may be missing.
+func badField(field, text string, args ...any) error {
+	return messages.Errorf(ofMessage, field, tensor.ErrCorrupt, text, args...)
+}
+
+// wrongField is badField for an error that exists.
+func wrongField(field string, err error) error {
+	return &messages.Error{At: ofMessage, Field: field, Err: err}
+}
+
+// ofTensor adds the offset of the tensor's field to an error about the tensor.
+func ofTensor(err error, at int64) error {
+	e, ok := err.(*messages.Error)
+	if ok && e.At == ofMessage {
+		e.At = at
+	}
+	return err
+}
+
+// check checks dtype and dims, and that the data has the size they require.
+func (h *head) check() error {
 	h.dt = dtypeOf(h.dtype)
 	if h.dt == tensor.Invalid {
-		return protobuf.InField("dtype", protobuf.Defectf(at, format.ErrUnsupported, "dtype code %d", h.dtype))
+		return messages.Errorf(ofMessage, "dtype", format.ErrUnsupported, "dtype code %d", h.dtype)
 	}
 	var err error
-	if h.size, err = h.dims.ByteSize(h.dt); err != nil {
-		return protobuf.InField("dims", &protobuf.Defect{At: at, Err: fmt.Errorf("%w: %w", tensor.ErrCorrupt, err)})
+	h.size, err = h.dims.ByteSize(h.dt)
+	if err != nil {
+		return wrongField("dims", fmt.Errorf("%w: %w", tensor.ErrCorrupt, err))
 	}
-	switch n := h.raw.End - h.raw.Start; {
-	case h.data == externalArm:
-		return protobuf.InField("external_data", h.ext.check(at, h.size))
-	case h.data == rawArm && n != h.size:
-		return protobuf.Corruptf("raw_data", h.raw.At, "%d bytes, %v of %v takes %d", n, h.dims, h.dt, h.size)
+	n := h.raw.size
+	switch {
+	case h.data == externalData:
+		return h.ext.check(h.size)
+	case h.data == rawData && n != h.size:
+		return messages.Errorf(h.raw.tag, "", tensor.ErrCorrupt,
+			"%d bytes, %v of %v takes %d", n, h.dims, h.dt, h.size)
 	case h.data == 0 && h.size > 0 && !h.compressed:
-		return protobuf.Corruptf("raw_data", at, "missing: %v of %v takes %d bytes", h.dims, h.dt, h.size)
+		return badField("raw_data", "missing: %v of %v takes %d bytes", h.dims, h.dt, h.size)
 	}
 	return nil
 }
 
 // check checks that e is a range of size bytes of a file below the model's
 // directory.
-func (e *externalHead) check(at, size int64) error {
-	_, bad := parseChecksum(e.checksum)
-	switch location := external.CheckLocation(e.location); {
-	case location != nil:
-		return protobuf.InField("location", &protobuf.Defect{At: at, Err: location})
-	case e.offset < 0 || e.offset > math.MaxInt64-max(e.length, 0):
-		return protobuf.Corruptf("offset", at, "%d", e.offset)
-	case e.length != size:
-		return protobuf.Corruptf("length", at, "%d, the tensor takes %d bytes", e.length, size)
-	case bad != nil:
-		return protobuf.InField("checksum", &protobuf.Defect{At: at, Err: bad})
+func (e *externalHead) check(size int64) error {
+	err := external.CheckLocation(e.location)
+	if err != nil {
+		return wrongField("external_data.location", err)
+	}
+	if e.offset < 0 || e.offset > math.MaxInt64-max(e.length, 0) {
+		return badField("external_data.offset", "%d", e.offset)
+	}
+	if e.length != size {
+		return badField("external_data.length", "%d, the tensor takes %d bytes", e.length, size)
+	}
+	_, err = parseChecksum(e.checksum)
+	if err != nil {
+		return wrongField("external_data.checksum", err)
 	}
 	return nil
 }

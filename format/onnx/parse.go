@@ -104,7 +104,7 @@ func (f *parsed) read() (model, graph messages.Message, err error) {
 	counts.Around = 1
 	counts.Checked = 1<<initializer | 1<<sparseInitializer
 	graph, badGraph := table.Check(typeGraph, f.graph.Text(), counts)
-	return model, graph, lowest(f.placeModel(badModel), f.placeGraph(badGraph), read)
+	return model, graph, messages.Lowest(f.placeModel(badModel), f.placeGraph(badGraph), read)
 }
 
 // readFile copies the messages into memory, and lists the tensors.

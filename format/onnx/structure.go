@@ -3,7 +3,6 @@ package onnx
 import (
 	"errors"
 	"fmt"
-	"math"
 	"strings"
 
 	"github.com/weightmap/weightmap/internal/messages"
@@ -104,7 +103,7 @@ func (r *reader) readInitializer(g *messages.Scan) {
 		}
 	}
 	m, bad := table.Check(typeTensor, r.shell.Text(), r.counts)
-	err := lowest(r.placeShell(g, typeTensor, bad), t.Err())
+	err := messages.Lowest(r.placeShell(g, typeTensor, bad), t.Err())
 	if err != nil {
 		g.Stop(err)
 		return
@@ -165,7 +164,7 @@ func (r *reader) readSparse(g *messages.Scan) {
 		s.Keep(&r.shell)
 	}
 	m, bad := table.Check(typeSparse, r.shell.Text(), r.counts)
-	err := lowest(r.placeShell(g, typeSparse, bad), s.Err())
+	err := messages.Lowest(r.placeShell(g, typeSparse, bad), s.Err())
 	if err != nil {
 		g.Stop(err)
 		return
@@ -189,26 +188,4 @@ func (r *reader) placeShell(g *messages.Scan, t messages.Type, err error) error 
 	}
 	name := messages.Join(g.Name(), table.Path(t, r.shell.Text(), e))
 	return &messages.Placed{Field: name, At: at, Err: e.Err}
-}
-
-// lowest returns the error at the lowest offset, the first of equal ones and of those that have
-// none, or nil.
-func lowest(errs ...error) (out error) {
-	least := int64(math.MaxInt64)
-	for _, err := range errs {
-		offset := int64(-1)
-		switch e := err.(type) {
-		case nil:
-			continue
-		case *tensor.Error:
-			offset = e.Offset
-		case *messages.Placed:
-			offset = e.At
-		}
-		if offset < least {
-			out = err
-			least = offset
-		}
-	}
-	return out
 }

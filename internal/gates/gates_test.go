@@ -166,7 +166,6 @@ var gates = []gate{
 			"format/driver/index.go":         "the table of names",
 			"internal/keys/":                 "fingerprints of keys",
 			"internal/onnxgraph/kinds.go":    "tables",
-			"internal/wiagraph/kinds.go":     "tables",
 		},
 		advice: "declare the checksum in Parsed.Sums, and the engine compares it",
 		planted: []planted{

@@ -138,6 +138,7 @@ func (c *Copy) cut(at int64) {
 	n := len(c.cuts)
 	if n == 0 || c.cuts[n-1].at+int64(len(c.text)-c.cuts[n-1].offset) != at {
 		c.cuts = append(c.cuts, cut{len(c.text), at})
+		c.scratch.cuts = c.cuts
 	}
 }
 

@@ -2,6 +2,7 @@ package messages
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -71,6 +72,28 @@ func (f fault) varintError(at, skip int64) *Error {
 // badWire returns the error for a field of another wire type.
 func (f *Field) badWire(at int64, wire int) *Error {
 	return Errorf(at, "", tensor.ErrCorrupt, "wire type %d instead of %d", wire, f.Kind.Wire())
+}
+
+// Lowest returns the error at the lowest offset, the first of equal ones and of those that have
+// none, or nil.
+func Lowest(errs ...error) (out error) {
+	least := int64(math.MaxInt64)
+	for _, err := range errs {
+		offset := int64(-1)
+		switch e := err.(type) {
+		case nil:
+			continue
+		case *tensor.Error:
+			offset = e.Offset
+		case *Placed:
+			offset = e.At
+		}
+		if offset < least {
+			out = err
+			least = offset
+		}
+	}
+	return out
 }
 
 // Path names the field of an error in a message of type t, which need not be valid:

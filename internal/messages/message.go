@@ -10,6 +10,7 @@ package messages
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 )
 
 // The wire types of fields. Groups (3 and 4) are refused.
@@ -116,6 +117,9 @@ func (c *Cursor) slow(p int) fault {
 // At returns the offset of the field's tag in the outermost message.
 func (c *Cursor) At() int64 { return int64(c.base + c.at) }
 
+// ValueAt returns the offset of the field's value in the outermost message.
+func (c *Cursor) ValueAt() int64 { return int64(c.base + c.value) }
+
 // Raw returns the encoded field, with tag and length.
 func (c *Cursor) Raw() string { return c.text[c.at:c.end] }
 
@@ -151,8 +155,20 @@ func (c *Cursor) Ints() int {
 	return n
 }
 
+// grown returns list with room for n more values. It at least doubles a list that is full: append
+// would leave four times as much behind.
+func grown[T any](list []T, n int) []T {
+	if n <= cap(list)-len(list) {
+		return list
+	}
+	return slices.Grow(list, max(n, len(list)))
+}
+
 // AppendInts appends the values of an integer field, packed or not, truncated if T is int32.
 func AppendInts[T int32 | int64](list []T, c *Cursor) []T {
+	if len(c.text[c.value:c.end]) > cap(list)-len(list) {
+		list = grown(list, c.Ints())
+	}
 	if c.Wire != Bytes {
 		return append(list, T(c.bits))
 	}
@@ -185,6 +201,7 @@ func (c *Cursor) Doubles() int {
 
 // AppendFloats appends the values of a float field, packed or not.
 func AppendFloats(list []float32, c *Cursor) []float32 {
+	list = grown(list, c.Floats())
 	if c.Wire != Bytes {
 		return append(list, c.Float())
 	}

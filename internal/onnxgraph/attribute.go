@@ -126,7 +126,7 @@ func (d *Decoder) tensor(at, attribute int64, pieces []messages.Message) tensor.
 	}
 	var e *messages.Error
 	if errors.As(err, &e) && e.At == attribute {
-		e.Field = d.attributeFields()[attributeTensor].Name + "." + e.Field
+		e.Field = messages.Join(d.attributeFields()[attributeTensor].Name, e.Field)
 	}
 	d.fail(err)
 	return v

@@ -56,15 +56,15 @@ func (k *kinds) fields(t messages.Type, m messages.Message, place []byte, level 
 		case def.Use&messages.Declares != 0 && level > 1:
 			k.add(subgraphInitializers, f.Raw(), here)
 		case def.Use&messages.Declares != 0: // they may be reordered
-			k.fields(def.Of, f.Message(), append(here[:len(place)], k.nameOf(f.Message())...), level+1)
+			k.fields(def.Of, f.Message(), append(here[:len(place)], k.NameOf(f.Message())...), level+1)
 		default:
 			k.fields(def.Of, f.Message(), here, level+1)
 		}
 	}
 }
 
-// nameOf returns the name of an encoded tensor.
-func (d *Dialect) nameOf(m messages.Message) (name string) {
+// NameOf returns the name of an encoded tensor.
+func (d *Dialect) NameOf(m messages.Message) (name string) {
 	for f := m.Cursor(); f.Next(); {
 		if f.Number == d.TensorName {
 			name = f.Text()
