@@ -28,7 +28,6 @@ require (
 	golang.org/x/sys v0.47.0 // indirect
 	golang.org/x/tools v0.48.0 // indirect
 	gonum.org/v1/gonum v0.15.1 // indirect
-	google.golang.org/protobuf v1.36.12 // indirect
 )
 
 replace github.com/weightmap/weightmap => ../../..
