@@ -148,12 +148,15 @@ func numbers[T any](b []byte, size int) []T {
 
 // constantRecord is the header of a constant's record.
 type constantRecord struct {
+	at       int64 // file offset
+	dataAt   int64 // file offset of the data
 	id       uint32
 	dataType uint16
 	dims     wire.Uint64s
 	size     uint64
 }
 
+// readConstant reads the header of a record. It is for errors, whose fields have the names here.
 func readConstant(r *wire.Record) (c constantRecord) {
 	c.id = r.U32("id")
 	c.dataType = r.U16("data type")

@@ -44,13 +44,15 @@ func TestDocumentedLayout(t *testing.T) {
 		&p.r)
 	expect.Equal(t, Spec{"ab", 4, []uint64{5, 6, 7}}, s)
 
-	p = at(le(uint32(1), uint16(2), uint16(3), []uint64{4, 5, 6}, uint64(7)))
+	record := le(uint32(1), uint16(2), uint16(3), []uint64{4, 5, 6}, uint64(7))
+	p = at(record)
 	c := readConstant(&p.r)
 	corpus.Documented(t,
 		"A constant; they follow each other from the tensor data offset exactly to the operator graph offset",
 		"", &p.r)
-	expect.Equal(t, constantRecord{1, 2, wire.Uint64s(le([]uint64{4, 5, 6})), 7}, c,
-		cmp.AllowUnexported(constantRecord{}))
+	wantRecord := constantRecord{id: 1, dataType: 2, dims: wire.Uint64s(le([]uint64{4, 5, 6})), size: 7}
+	expect.Equal(t, wantRecord, c, cmp.AllowUnexported(constantRecord{}))
+	expect.Equal(t, wantRecord, decodeConstant(record), cmp.AllowUnexported(constantRecord{}))
 
 	p = at(le(uint32(0)))
 	p.readOperators()
