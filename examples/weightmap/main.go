@@ -158,6 +158,8 @@ func misplaced(args []string) string {
 	switch {
 	case first == "-v" || first == "-V":
 		return modelfile.TryWords([]string{"version"})
+	case otherNames[first] != "" && len(args) == 1:
+		return modelfile.TryWords([]string{"help", strings.Fields(otherNames[first])[0]})
 	case otherNames[first] != "":
 		return modelfile.TryWords(append(strings.Fields(otherNames[first]), args[1:]...))
 	}

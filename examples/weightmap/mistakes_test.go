@@ -20,6 +20,7 @@ func TestMistakes(t *testing.T) {
 		line, says, then string // then is the second line, without "weightmap"; "usage" for the usage
 	}{
 		{"head m.mag", `unknown command or file "head"`, "try: inspect m.mag"},
+		{"info", `unknown command or file "info"`, "try: help inspect"},
 		{"hash m.mag", `unknown command or file "hash"`, "try: inspect -digest m.mag"},
 		{"names m.mag", `unknown command or file "names"`, "try: cat m.mag"},
 
