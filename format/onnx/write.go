@@ -1,7 +1,6 @@
 package onnx
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 
@@ -33,6 +32,7 @@ type writer struct {
 	t       driver.Target
 	at      int64  // end of the layout so far
 	pending []byte // the end of the layout, which is not yet a part
+	tensor  contents
 }
 
 // newWriter lays out a schema.
@@ -154,7 +154,13 @@ func (w *writer) placeFields(fields []modelField) {
 		*to = append(*to, f.raw...)
 	}
 	front = messages.AppendTag(front, modelGraph, messages.Bytes)
-	for size := 1; ; size++ {
+	least := int64(len(w.graph)) // of the graph
+	for i, t := range w.schema.Tensors {
+		if w.offs[i] < 0 {
+			least += t.Size
+		}
+	}
+	for size := messages.VarintSize(uint64(least)); ; size++ {
 		w.layout = driver.Layout{Offsets: make([]int64, len(w.schema.Tensors))}
 		w.at = 0
 		w.pending = nil
@@ -178,8 +184,12 @@ func (w *writer) placeFields(fields []modelField) {
 // of the original were.
 func (w *writer) placeGraph() {
 	from := 0
+	places := w.places
+	if len(places) == 0 {
+		places = []int{w.placeOfFirst()}
+	}
 	for i := range w.schema.Tensors {
-		to := w.placeOf(i)
+		to := places[min(i, len(places)-1)]
 		w.add(w.graph[from:to])
 		from = to
 		w.initializer(i)
@@ -187,15 +197,9 @@ func (w *writer) placeGraph() {
 	w.add(w.graph[from:])
 }
 
-// placeOf returns the offset in the graph of an initializer. Without an original they precede the
-// inputs and outputs.
-func (w *writer) placeOf(i int) int {
-	if i < len(w.places) {
-		return w.places[i]
-	}
-	if len(w.places) > 0 {
-		return w.places[len(w.places)-1]
-	}
+// placeOfFirst returns the offset in the graph of the first initializer if there is no original:
+// before the inputs and outputs.
+func (w *writer) placeOfFirst() int {
 	for c := messages.Outermost(memory.String(w.graph)).Cursor(); c.Next(); {
 		if c.Number == dialect.GraphFields.Inputs || c.Number == dialect.GraphFields.Outputs {
 			return int(c.At())
@@ -223,9 +227,19 @@ func (w *writer) flush() {
 		return
 	}
 	offset := w.at - int64(len(w.pending))
-	w.layout.Parts = append(w.layout.Parts, driver.Part{Offset: offset, Bytes: w.pending})
-	w.pending = nil
+	n := len(w.pending)
+	w.layout.Parts = append(w.layout.Parts, driver.Part{Offset: offset, Bytes: w.pending[:n:n]})
+	w.pending = w.pending[n:]
+	if cap(w.pending) < partRoom {
+		w.pending = make([]byte, 0, partsRoom)
+	}
 }
+
+// Parts share memory: partsRoom bytes, up to the last partRoom bytes.
+const (
+	partRoom  = 512
+	partsRoom = 16 << 10
+)
 
 // initializer lays out the field of a tensor.
 func (w *writer) initializer(i int) {
@@ -248,7 +262,8 @@ func (w *writer) initializer(i int) {
 	}
 	w.add(messages.AppendLength(nil, initializer, size+padding))
 	w.add(c.before[:c.padAt])
-	w.add(appendPadding(nil, byte(as.code), padding))
+	w.pending = appendPadding(w.pending, byte(as.code), padding)
+	w.at += padding
 	w.add(c.before[c.padAt:])
 	if c.hasData {
 		w.addData(i)
@@ -259,12 +274,26 @@ func (w *writer) initializer(i int) {
 // paddingOf returns the least number of bytes more that the next initializer, of size bytes, needs
 // for its data to be aligned, which follows the first bytes of it.
 func (w *writer) paddingOf(size, before int64) int64 {
-	for n := int64(0); ; n++ {
-		length := int64(messages.VarintSize(uint64(size + n))) // which the padding may make longer
-		if n != 1 && (w.at+1+length+n+before)%w.align == 0 {   // a field takes two bytes at least
-			return n
-		}
+	length := int64(messages.VarintSize(uint64(size)))
+	n := w.paddingBehind(length + before)
+	for int64(messages.VarintSize(uint64(size+n))) > length { // the padding makes it longer
+		length++
+		n = w.paddingBehind(length + before)
 	}
+	if int64(messages.VarintSize(uint64(size+n))) < length { // less padding would make it short again
+		n += w.align
+	}
+	return n
+}
+
+// paddingBehind returns the least number of bytes that align what follows a tag and n more bytes. It
+// is not 1, as a field takes two bytes at least.
+func (w *writer) paddingBehind(n int64) int64 {
+	padding := -(w.at + 1 + n) & (w.align - 1)
+	if padding == 1 {
+		padding += w.align
+	}
+	return padding
 }
 
 // appendPadding appends padding bytes: data_type again. Of a field that
@@ -274,7 +303,10 @@ func appendPadding(b []byte, code byte, padding int64) []byte {
 		b = append(b, dataType<<3, code|0x80, 0)
 		padding -= 3
 	}
-	return append(b, bytes.Repeat([]byte{dataType << 3, code}, int(padding/2))...)
+	for ; padding > 0; padding -= 2 {
+		b = append(b, dataType<<3, code)
+	}
+	return b
 }
 
 // contents is a TensorProto around its data.
@@ -286,14 +318,20 @@ type contents struct {
 }
 
 // contents returns the TensorProto of tensor i: that of the original with name, type, dims and data
-// of the schema.
+// of the schema. It is valid until the next call.
 func (w *writer) contents(i int, as storage) *contents {
 	t := &w.schema.Tensors[i]
+	c := &w.tensor
+	*c = contents{before: c.before[:0], after: c.after[:0], padAt: -1}
 	from := w.shells[t.Name]
 	if from == nil {
-		from = &shell{text: freshShell(t, as)}
+		c.before = appendDims(c.before, t.Shape)
+		c.markPadding()
+		c.before = messages.AppendInt(c.before, dataType, int64(as.code))
+		c.before = messages.AppendBytes(c.before, tensorName, t.Name)
+		w.addDataField(c, i, as)
+		return c
 	}
-	c := &contents{padAt: -1}
 	c.out = &c.before
 	keepsDims := from.dims.Equal(t.Shape)
 	isTyped := false
@@ -326,12 +364,6 @@ func (w *writer) contents(i int, as storage) *contents {
 	}
 	c.markPadding()
 	return c
-}
-
-// freshShell returns a TensorProto with an empty field for its data.
-func freshShell(t *tensor.Info, as storage) string {
-	b := messages.AppendInt(appendDims(nil, t.Shape), dataType, int64(as.code))
-	return string(messages.AppendBytes(messages.AppendBytes(b, tensorName, t.Name), rawData, ""))
 }
 
 // markPadding makes the end of what precedes the data the place of padding, unless there is one.
