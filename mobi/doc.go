@@ -8,11 +8,14 @@
 //
 //	Header, 32 bytes
 //	offset size
-//	 0     4  magic                  49 42 4F 4D (the number 0x4D4F4249); 4D 4F 42 49 ("MOBI") is read too
+//	 0     4  magic                  49 42 4F 4D (the number 0x4D4F4249)
+//	                                 4D 4F 42 49 ("MOBI") is read too
 //	 4     2  version                1
 //	 6     2  reserved               0
-//	 8     4  header checksum        CRC-32 (IEEE) of these 32 bytes with this field zeroed; 0: not recorded
-//	12     4  flags                  bit 0 quantized, 1 float16 weights, 2 graph optimized; others preserved and ignored
+//	 8     4  header checksum        CRC-32 (IEEE) of these 32 bytes with this field zeroed
+//	                                 0: not recorded
+//	12     4  flags                  bit 0 quantized, 1 float16 weights, 2 graph optimized
+//	                                 others preserved and ignored
 //	16     4  total file size        including the footer
 //	20     4  metadata offset        at least 32
 //	24     4  tensor data offset     behind the specs
@@ -33,9 +36,9 @@
 //	 6+N   2  data type              any code
 //	 8+N   8*rank dims               unsigned; 2^64-1 is a dynamic dim
 //
-//	A constant; they follow each other from the tensor data offset exactly to the operator graph offset
+//	A constant; they follow each other from the tensor data offset to the operator graph offset
 //	 0     4  id                     unique
-//	 4     2  data type              in the low 15 bits: 0 float32, 1 float16, 2 int8, 3 int16, 4 int32
+//	 4     2  data type              the low 15 bits: 0 float32, 1 float16, 2 int8, 3 int16, 4 int32
 //	          bit 15: the data is one gzip member
 //	 6     2  rank
 //	 8     8*rank dims               unsigned
@@ -56,7 +59,7 @@
 //	 0     2  name length            at least 1
 //	 2     N  name                   unique in the operator
 //	 2+N   1  type
-//	 3+N   -  value                  0 int32, 1 int64, 2 float32, 3 float64, 4 bool (one byte, 0 or 1),
+//	 3+N   -  value                  0 int32, 1 int64, 2 float32, 3 float64, 4 bool (a byte, 0 or 1),
 //	          5 int32 array (int32 count, not negative, then values), 6 float32 array,
 //	          extensions, written only when needed:
 //	          7 string (uint32 length, UTF-8), 8 int64 array
@@ -136,10 +139,14 @@
 // convert translates operators by this list. Images are NCHW, weights OIHW.
 // "int32s" is an int32 array; if it has two elements, they are height and width.
 //
-//	Conv2D           input, weights, bias (optional); kernel_size int32s, as in the shape of the weights;
-//	                 stride int32s (1, 1), padding int32s, at both ends (0, 0), dilation int32s (1, 1), groups (1)
-//	DepthwiseConv2D  the same without groups: one filter per channel, weights of shape channels, 1, height, width
-//	FullyConnected   input, weights (a row for each output), bias (optional); all dims of the input but the first are flattened
+//	Conv2D           input, weights, bias (optional);
+//	                 kernel_size int32s, as in the shape of the weights;
+//	                 stride int32s (1, 1), padding int32s, at both ends (0, 0),
+//	                 dilation int32s (1, 1), groups (1)
+//	DepthwiseConv2D  the same without groups: one filter per channel,
+//	                 weights of shape channels, 1, height, width
+//	FullyConnected   input, weights (a row for each output), bias (optional);
+//	                 all dims of the input but the first are flattened
 //	MaxPool2D        kernel_size int32s (2, 2), stride int32s (kernel_size), padding int32s (0, 0)
 //	AvgPool2D        the same, and count_include_pad bool (false)
 //	BatchNorm        input, scale, bias, mean, variance; epsilon float32 (1e-5)

@@ -48,8 +48,8 @@ func TestDocumentedLayout(t *testing.T) {
 	p = at(record)
 	c := readConstant(&p.r)
 	corpus.Documented(t,
-		"A constant; they follow each other from the tensor data offset exactly to the operator graph offset",
-		"", &p.r)
+		"A constant; they follow each other from the tensor data offset to the operator graph offset", "",
+		&p.r)
 	wantRecord := constantRecord{id: 1, dataType: 2, dims: wire.Uint64s(le([]uint64{4, 5, 6})), size: 7}
 	expect.Equal(t, wantRecord, c, cmp.AllowUnexported(constantRecord{}))
 	expect.Equal(t, wantRecord, decodeConstant(record), cmp.AllowUnexported(constantRecord{}))
