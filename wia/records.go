@@ -3,7 +3,6 @@ package wia
 import (
 	"cmp"
 	"slices"
-	"sync"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
@@ -19,18 +18,9 @@ type record struct {
 	external int32 // in externals; -1 for data in the file
 }
 
-// recordPool has memory for records, whose number is not known in advance.
-var recordPool = sync.Pool{New: func() any { return new([]record) }}
-
 // listTensors lists the tensors of both blocks in the order of their records.
 func (p *parser) listTensors() error {
-	list := recordPool.Get().(*[]record)
-	p.records = (*list)[:0]
-	defer func() {
-		*list = p.records
-		p.records = slices.Clone(p.records)
-		recordPool.Put(list)
-	}()
+	defer func() { p.records = slices.Clone(p.records) }() // without the room to grow
 	_, err := p.load(graphBlock)
 	if err != nil {
 		return err

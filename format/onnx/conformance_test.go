@@ -53,7 +53,7 @@ func TestConformance(t *testing.T) {
 	}
 	const noSums = "the format has no checksums"
 	formattest.Run(t, formattest.Config{
-		Format: Format{}, Neutral: neutral, ZeroCopy: true, Align: alignment, MaxAllocs: 50,
+		Format: Format{}, Neutral: neutral, ZeroCopy: true, Align: alignment, MaxAllocs: 60,
 		Samples: []formattest.Sample{
 			{Name: "small", Schema: small},
 			{Name: "long", Schema: long},

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/schema"
@@ -37,9 +36,6 @@ type record struct {
 	at, end int64
 	sparse  bool
 }
-
-// lists holds memory for records, whose number is known only at the end.
-var lists = sync.Pool{New: func() any { return new([]record) }}
 
 // Parse implements driver.Driver. It reads everything but the data of initializers and external
 // files.
@@ -79,17 +75,11 @@ func (fileFormat) Parse(
 // read copies the messages into memory, checks them, and lists the tensors. Of several errors it
 // returns the one at the lowest offset.
 func (f *parsed) read() (model, graph messages.Message, err error) {
-	list := lists.Get().(*[]record)
-	f.records = (*list)[:0]
-	defer func() {
-		*list = f.records
-		f.records = slices.Clone(f.records)
-		lists.Put(list)
-	}()
 	f.model.Begin(f.memory)
 	f.graph.Begin(f.memory)
 	counts := messages.NewCounts()
 	read := f.readFile(counts)
+	f.records = slices.Clone(f.records) // without the room to grow
 	err = f.model.Finish()
 	if err != nil {
 		f.graph.Drop()

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"slices"
 	"sort"
-	"sync"
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/memory"
@@ -18,7 +17,6 @@ type Copy struct {
 	reserved int64
 	text     []byte
 	cuts     []cut
-	scratch  *scratch // whose memory text and cuts have; nil when the copy is finished
 }
 
 // cut says that text from an offset on is from at in the section.
@@ -27,27 +25,18 @@ type cut struct {
 	at     int64
 }
 
-const cutBytes = 16 // of a cut in memory
+const (
+	cutBytes  = 16      // of a cut in memory
+	leastCopy = 4 << 10 // bytes of memory that a copy has at first
+)
 
-// scratch is memory for copies whose size is known only at the end.
-type scratch struct {
-	text []byte
-	cuts []cut
-}
-
-var scratches = sync.Pool{New: func() any { return new(scratch) }}
-
-// Begin begins an empty copy.
-func (c *Copy) Begin(m *driver.Memory) {
-	c.memory = m
-	c.scratch = scratches.Get().(*scratch)
-	c.Reset()
-}
+// Begin begins an empty copy, whose memory is counted in m.
+func (c *Copy) Begin(m *driver.Memory) { c.memory = m }
 
 // Reset makes the copy empty, but keeps its memory.
 func (c *Copy) Reset() {
-	c.text = c.scratch.text[:0]
-	c.cuts = c.scratch.cuts[:0]
+	c.text = c.text[:0]
+	c.cuts = c.cuts[:0]
 }
 
 // Finish gives the copy memory of its size. Nothing may be appended any more.
@@ -70,13 +59,7 @@ func (c *Copy) Finish() error {
 // Drop ends a copy that is not used any more.
 func (c *Copy) Drop() {
 	c.memory.Release(c.reserved)
-	c.reserved = 0
-	c.scratch.text = c.text
-	c.scratch.cuts = c.cuts
-	scratches.Put(c.scratch)
-	c.scratch = nil
-	c.text = nil
-	c.cuts = nil
+	*c = Copy{memory: c.memory}
 }
 
 // Keep appends the current field.
@@ -137,8 +120,7 @@ func (c *Copy) put(s *Section, b []byte, at int64) error {
 func (c *Copy) cut(at int64) {
 	n := len(c.cuts)
 	if n == 0 || c.cuts[n-1].at+int64(len(c.text)-c.cuts[n-1].offset) != at {
-		c.cuts = append(c.cuts, cut{len(c.text), at})
-		c.scratch.cuts = c.cuts
+		c.cuts = append(grown(c.cuts, 1), cut{len(c.text), at})
 	}
 }
 
@@ -149,19 +131,17 @@ func (c *Copy) grow(s *Section, n int64) error {
 		return Errorf(0, "", tensor.ErrLimit,
 			"%d bytes that are not data, the limit is %d", have+n, int64(driver.MaxStructure))
 	}
-	if have+n > c.reserved {
-		size := max(have+n, min(2*have, s.Size))
-		if err := c.memory.Reserve(size - c.reserved); err != nil {
-			return &Error{Err: err}
-		}
-		c.reserved = size
+	if int(n) <= cap(c.text)-len(c.text) {
+		return nil
 	}
-	if int(n) > cap(c.text)-len(c.text) {
-		text := make([]byte, have, max(have+n, min(c.reserved, 2*have)))
-		copy(text, c.text)
-		c.text = text
-		c.scratch.text = text
+	size := max(have+n, min(max(2*have, leastCopy), s.Size))
+	if err := c.memory.Reserve(size - c.reserved); err != nil {
+		return &Error{Err: err}
 	}
+	c.reserved = size
+	text := make([]byte, have, size)
+	copy(text, c.text)
+	c.text = text
 	return nil
 }
 
