@@ -1,8 +1,7 @@
 package format
 
 // A ChoiceError is the error of opening a directory, or a repository by package remote, that is not
-// one model: it has several, or the first of a model's parts is missing, or its models lie in its
-// directories.
+// one model: it has several, or only some parts of one, or its models lie in its directories.
 type ChoiceError struct {
 	// Names are those of the files and directories to open instead, with slashes, relative to the
 	// directory, which is the Path of the tensor.Error around this one. Those of a repository are
