@@ -53,14 +53,8 @@ const (
 	channelDim        = 3
 )
 
-// The fields of a TensorMetadata, and of a GraphMetadata.
-const (
-	metadataDoc          = 1
-	metadataProperties   = 2
-	metadataQuantization = 3
-
-	graphProperties = 1
-)
+// metadataQuantization is the field of a TensorMetadata that a schema holds.
+const metadataQuantization = 3
 
 // The fields of an ExternalData.
 const (

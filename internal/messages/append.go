@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 	"math/bits"
+	"slices"
 )
 
 // VarintSize returns the number of bytes of a varint.
@@ -91,13 +92,10 @@ func End(b []byte, start int) []byte {
 	return b
 }
 
-// AppendField appends the current field of a cursor.
-func AppendField(b []byte, c *Cursor) []byte { return append(b, c.Raw()...) }
-
 // AppendOthers appends the fields of a message without those that have the given numbers.
 func AppendOthers(b []byte, m Message, numbers ...int) []byte {
 	for f := m.Cursor(); f.Next(); {
-		if !has(numbers, f.Number) {
+		if !slices.Contains(numbers, f.Number) {
 			b = append(b, f.Raw()...)
 		}
 	}
@@ -107,18 +105,9 @@ func AppendOthers(b []byte, m Message, numbers ...int) []byte {
 // AppendOnly appends the fields of a message that have the given numbers.
 func AppendOnly(b []byte, m Message, numbers ...int) []byte {
 	for f := m.Cursor(); f.Next(); {
-		if has(numbers, f.Number) {
+		if slices.Contains(numbers, f.Number) {
 			b = append(b, f.Raw()...)
 		}
 	}
 	return b
-}
-
-func has(numbers []int, number int) bool {
-	for _, n := range numbers {
-		if n == number {
-			return true
-		}
-	}
-	return false
 }
