@@ -13,22 +13,22 @@ import (
 // decodeGraph decodes the graph, which has been checked. The tensors it declares must have been
 // listed.
 func (p *parser) decodeGraph() error {
-	g := p.graph()
+	g := p.f.graph()
 	if g.size == 0 {
 		return nil
 	}
-	p.declared = make([]bool, p.index.Len())
+	p.declared = make([]bool, p.f.index.Len())
 	d := &onnxgraph.Decoder{Dialect: &dialect, Tensors: p}
-	d.Room.Most = p.memory.Room(p.hdr.blocks[graphBlock].size)
+	d.Room.Most = p.f.memory.Room(p.f.hdr.blocks[graphBlock].size)
 	decoded, err := d.Decode(p.message)
 	if err != nil {
 		return g.place(graphBlock, typeGraph, err)
 	}
-	err = p.memory.Reserve(d.Room.Cost)
+	err = p.f.memory.Reserve(d.Room.Cost)
 	if err != nil {
 		return g.locate(&messages.Placed{Field: graphBlock.String(), Err: err})
 	}
-	p.decoded = decoded
+	p.f.decoded = decoded
 	return nil
 }
 
@@ -51,7 +51,7 @@ func (p *parser) Initializer(at int64, m messages.Message, main bool) (string, b
 // checkInitializer checks the initializer in head.
 func (p *parser) checkInitializer(main bool) error {
 	h := p.head
-	x := p.index
+	x := p.f.index
 	if len(h.name) == 0 {
 		return emptyName()
 	}
@@ -75,7 +75,7 @@ func (p *parser) checkInitializer(main bool) error {
 		return badField("dims", "%q is declared as %v, its data is %v", h.name, h.dims, x.Shape(i))
 	}
 	p.declared[i] = p.declared[i] || main
-	p.initializerData = p.initializerData || main && h.data != 0
+	p.f.initializerData = p.f.initializerData || main && h.data != 0
 	return nil
 }
 
@@ -101,13 +101,13 @@ func (p *parser) Attribute(at int64, pieces []messages.Message) (tensor.View, er
 	if err != nil {
 		return tensor.View{}, ofTensor(err, at)
 	}
-	return p.view(h, p.graph().data)
+	return p.f.view(h, p.f.graph().data)
 }
 
 // referInGraph records the external data of the tensor in head, which is inside the graph and no
 // tensor of the file. A graph being written has no external files yet.
 func (p *parser) referInGraph() error {
-	if p.head.data != externalData || p.src == nil {
+	if p.head.data != externalData || p.f.src == nil {
 		return nil
 	}
 	_, err := p.refer(-1)
@@ -119,7 +119,7 @@ func (p *parser) referInGraph() error {
 func (p *parser) refer(i int) (driver.Space, error) {
 	h := p.head
 	// There are few in real files; in a hostile file the list outgrows the file.
-	err := p.memory.Reserve(elsewhereBytes + int64(len(h.name)))
+	err := p.f.memory.Reserve(elsewhereBytes + int64(len(h.name)))
 	if err != nil {
 		return 0, wrongField("", err)
 	}
@@ -128,12 +128,12 @@ func (p *parser) refer(i int) (driver.Space, error) {
 	if i < 0 {
 		e.name = string(h.name)
 	}
-	e.space, _, err = p.files.Find(p.src, h.ext.location, false)
-	n := len(p.externals)
-	if n == cap(p.externals) {
-		p.externals = slices.Grow(p.externals, n) // append would leave four times as much behind
+	e.space, _, err = p.f.files.Find(p.f.src, h.ext.location, false)
+	n := len(p.f.externals)
+	if n == cap(p.f.externals) {
+		p.f.externals = slices.Grow(p.f.externals, n) // append would leave four times as much behind
 	}
-	p.externals = append(p.externals, e)
+	p.f.externals = append(p.f.externals, e)
 	return e.space, err
 }
 
@@ -157,17 +157,17 @@ func (f *parsed) view(h *head, data []byte) (tensor.View, error) {
 
 // graphOf decodes a graph in wire format whose tensors are those of a schema.
 func graphOf(b []byte, tensors []tensor.Info) (*schema.Graph, error) {
-	p := &parser{parsed: &parsed{index: &driver.Index{}}, head: &head{}}
-	*p.graph() = payload{data: b, size: int64(len(b))}
-	p.hdr.blocks[graphBlock].size = int64(len(b))
+	p := &parser{f: &parsed{index: &driver.Index{}}, head: &head{}}
+	*p.f.graph() = payload{data: b, size: int64(len(b))}
+	p.f.hdr.blocks[graphBlock].size = int64(len(b))
 	for i := range tensors {
 		t := &tensors[i]
-		_ = p.index.Add(&driver.Tensor{Name: []byte(t.Name), DType: t.DType, Shape: t.Shape})
+		_ = p.f.index.Add(&driver.Tensor{Name: []byte(t.Name), DType: t.DType, Shape: t.Shape})
 	}
 	err := p.checkGraph(p.newCounts())
 	if err != nil {
 		return nil, err
 	}
 	err = p.decodeGraph()
-	return p.decoded, err
+	return p.f.decoded, err
 }

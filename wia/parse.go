@@ -31,7 +31,7 @@ type parsed struct {
 
 // parser reads everything but tensor data and external files.
 type parser struct {
-	*parsed
+	f        *parsed
 	cipher   *seal.Cipher     // nil unless the file is encrypted
 	head     *head            // of the current tensor
 	declared []bool           // by tensor: the main graph declares it
@@ -40,16 +40,17 @@ type parser struct {
 
 // Parse implements driver.Driver. It reads the blocks, each after those it depends on.
 func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.ParseOptions) (*driver.Parsed, error) {
-	p := &parser{parsed: &parsed{src: src, index: x, memory: o.Memory}, head: &head{}}
-	err := p.hdr.parse(src)
+	f := &parsed{src: src, index: x, memory: o.Memory}
+	p := &parser{f: f, head: &head{}}
+	err := p.f.hdr.parse(src)
 	if err != nil {
 		return nil, err
 	}
-	x.Version = "1." + strconv.Itoa(int(p.hdr.minor))
-	if p.hdr.encryption > 0 {
+	x.Version = "1." + strconv.Itoa(int(p.f.hdr.minor))
+	if p.f.hdr.encryption > 0 {
 		p.cipher, err = seal.New(o.Key)
 		if err != nil {
-			return nil, p.hdr.bad(encryptionField, err, "the file is encrypted")
+			return nil, p.f.hdr.bad(encryptionField, err, "the file is encrypted")
 		}
 	}
 	err = p.readMetadata()
@@ -68,7 +69,6 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.ParseOptio
 	if err != nil {
 		return nil, err
 	}
-	f := p.parsed
 	f.numberExternals()
 	return &driver.Parsed{
 		Own:          f,
@@ -88,12 +88,12 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.ParseOptio
 }
 
 func (p *parser) readMetadata() (err error) {
-	stored := p.hdr.blocks[metadataBlock].size
+	stored := p.f.hdr.blocks[metadataBlock].size
 	m, err := p.load(metadataBlock)
 	if err != nil || stored == 0 {
 		return err
 	}
-	p.metadata, err = jsonmeta.Parse(m.data, jsonmeta.Options{Memory: p.memory, Stored: stored})
+	p.f.metadata, err = jsonmeta.Parse(m.data, jsonmeta.Options{Memory: p.f.memory, Stored: stored})
 	if err == nil {
 		return nil
 	}
@@ -106,19 +106,19 @@ func (p *parser) readMetadata() (err error) {
 
 // readSignatures reads the signature block, if any.
 func (p *parser) readSignatures() error {
-	if p.hdr.blocks[signatureBlock].size == 0 {
+	if p.f.hdr.blocks[signatureBlock].size == 0 {
 		return nil
 	}
 	b, err := p.load(signatureBlock)
 	if err != nil {
 		return err
 	}
-	p.signature = &signatures{}
+	p.f.signature = &signatures{}
 	m, err := table.Check(typeSignatureBlock, b.text(), messages.NewCounts())
 	if err != nil {
 		return b.place(signatureBlock, typeSignatureBlock, err)
 	}
-	return b.place(signatureBlock, typeSignatureBlock, p.signature.read(m, b.data))
+	return b.place(signatureBlock, typeSignatureBlock, p.f.signature.read(m, b.data))
 }
 
 // recordAt returns the file offset of the message of tensor i, or of its block if

@@ -60,10 +60,10 @@ func (p *payload) locate(err error) error {
 
 // load reads the payload of a block, except for a tensor block that stays in the file.
 func (p *parser) load(b block) (*payload, error) {
-	s := p.hdr.blocks[b]
-	to := &p.payloads[b]
+	s := p.f.hdr.blocks[b]
+	to := &p.f.payloads[b]
 	cipher := p.cipher
-	base := p.hdr.blocks[b].off
+	base := p.f.hdr.blocks[b].off
 	fail := func(field string, err error) (*payload, error) {
 		return nil, wire.Error(formatName, field, s.off, err)
 	}
@@ -75,28 +75,28 @@ func (p *parser) load(b block) (*payload, error) {
 		return to, nil
 	}
 	if b != tensorBlock {
-		if err := p.memory.Structure(s.size); err != nil {
+		if err := p.f.memory.Structure(s.size); err != nil {
 			return fail(b.String()+"_size", err)
 		}
 	}
-	err := p.memory.Reserve(s.size)
+	err := p.f.memory.Reserve(s.size)
 	if err != nil {
 		return fail(b.String(), err)
 	}
 	var data []byte
 	if cipher == nil {
-		data, err = driver.Private(p.src, s.off, s.size)
+		data, err = driver.Private(p.f.src, s.off, s.size)
 	} else {
 		base = -1
-		data, err = cipher.OpenAt(p.src, s.off, s.size, []byte(b.String()))
+		data, err = cipher.OpenAt(p.f.src, s.off, s.size, []byte(b.String()))
 	}
 	if _, located := err.(*tensor.Error); err != nil && (cipher == nil || located) {
 		return nil, err
 	}
-	if z, most := codecs[p.hdr.compression], maxInflated[b]; z != nil && most > 0 && err == nil {
+	if z, most := codecs[p.f.hdr.compression], maxInflated[b]; z != nil && most > 0 && err == nil {
 		base = -1
-		data, err = codec.Section(z, data, -1, most, p.memory)
-		p.memory.Release(s.size)
+		data, err = codec.Section(z, data, -1, most, p.f.memory)
+		p.f.memory.Release(s.size)
 	}
 	if err != nil {
 		return fail(b.String(), err)

@@ -20,7 +20,7 @@ type record struct {
 
 // listTensors lists the tensors of both blocks in the order of their records.
 func (p *parser) listTensors() error {
-	defer func() { p.records = slices.Clone(p.records) }() // without the room to grow
+	defer func() { p.f.records = slices.Clone(p.f.records) }() // without the room to grow
 	_, err := p.load(graphBlock)
 	if err != nil {
 		return err
@@ -30,7 +30,7 @@ func (p *parser) listTensors() error {
 		return err
 	}
 	counts := p.newCounts()
-	if p.hdr.blocks[graphBlock].off < p.hdr.blocks[tensorBlock].off {
+	if p.f.hdr.blocks[graphBlock].off < p.f.hdr.blocks[tensorBlock].off {
 		err = p.listGraph(counts)
 		if err != nil {
 			return err
@@ -48,14 +48,14 @@ func (p *parser) listTensors() error {
 // more in case one is compressed.
 func (p *parser) newCounts() *messages.Counts {
 	c := messages.NewCounts()
-	stored := p.hdr.blocks[graphBlock].size + p.hdr.blocks[tensorBlock].size
+	stored := p.f.hdr.blocks[graphBlock].size + p.f.hdr.blocks[tensorBlock].size
 	c.Max[messages.Dims] = min(messages.MaxDims, 1<<20+stored)
 	return c
 }
 
 // checkGraph checks the encoding of the graph.
 func (p *parser) checkGraph(counts *messages.Counts) error {
-	g := p.graph()
+	g := p.f.graph()
 	counts.Around = 0
 	m, err := table.Check(typeGraph, g.text(), counts)
 	if err != nil {
@@ -80,14 +80,14 @@ func (p *parser) listGraph(counts *messages.Counts) error {
 		h.reset()
 		err := h.read(f.Message())
 		if err != nil {
-			return p.graph().place(graphBlock, typeGraph, err)
+			return p.f.graph().place(graphBlock, typeGraph, err)
 		}
 		if h.data == 0 {
 			continue
 		}
 		err = p.add(graphBlock, f.ValueAt())
 		if err != nil {
-			return p.graph().place(graphBlock, typeGraph, ofTensor(err, f.At()))
+			return p.f.graph().place(graphBlock, typeGraph, ofTensor(err, f.At()))
 		}
 	}
 	return nil
@@ -102,13 +102,13 @@ type blockReader struct {
 
 // listBlock lists the tensors of the tensor block, and keeps what Native has of them.
 func (p *parser) listBlock(counts *messages.Counts) error {
-	block := &p.payloads[tensorBlock]
-	section := p.section(block)
+	block := &p.f.payloads[tensorBlock]
+	section := p.f.section(block)
 	defer section.Close()
 	r := &blockReader{parser: p, counts: counts}
-	r.shell.Begin(p.memory)
+	r.shell.Begin(p.f.memory)
 	defer r.shell.Drop()
-	p.more.Begin(p.memory)
+	p.f.more.Begin(p.f.memory)
 	s := section.Scan(table, typeTensorData, tensorBlock.String())
 	for s.Next() {
 		switch s.Number {
@@ -119,14 +119,14 @@ func (p *parser) listBlock(counts *messages.Counts) error {
 		case padding:
 			s.Admits()
 		default:
-			s.Keep(&p.more)
+			s.Keep(&p.f.more)
 		}
 	}
 	if s.Err() != nil {
-		p.more.Drop()
+		p.f.more.Drop()
 		return block.locate(s.Err())
 	}
-	err := p.more.Finish()
+	err := p.f.more.Finish()
 	if err != nil {
 		return block.locate(&messages.Placed{Field: tensorBlock.String(), Err: err})
 	}
@@ -191,7 +191,7 @@ func (r *blockReader) decode(s *messages.Scan, m messages.Message, data valueHea
 		return err
 	}
 	if h.keeps() {
-		s.ReplaceWith(&r.more, &r.shell)
+		s.ReplaceWith(&r.f.more, &r.shell)
 	}
 	return nil
 }
@@ -232,17 +232,17 @@ func (p *parser) add(b block, at int64) error {
 			return err
 		}
 	}
-	t := driver.Tensor{Name: h.name, DType: h.dt, Shape: p.index.Dims(len(h.dims)), Size: h.size}
+	t := driver.Tensor{Name: h.name, DType: h.dt, Shape: p.f.index.Dims(len(h.dims)), Size: h.size}
 	t.Quant = h.quant.quantization()
 	copy(t.Shape, h.dims)
 	err = p.place(&t, &r)
 	if err != nil {
 		return err
 	}
-	if p.index.Add(&t) != nil {
+	if p.f.index.Add(&t) != nil {
 		return badField("name", "tensor %q has data twice", h.name)
 	}
-	p.records = append(p.records, r)
+	p.f.records = append(p.f.records, r)
 	return nil
 }
 
@@ -262,7 +262,7 @@ func emptyName() error { return badField("name", "empty name") }
 func (p *parser) checkCompressed() (Compression, error) {
 	h := p.head
 	stored := h.packed.size
-	codec := cmp.Or(Compression(h.compression), p.hdr.compression)
+	codec := cmp.Or(Compression(h.compression), p.f.hdr.compression)
 	switch {
 	case h.data != 0:
 		return 0, badField("tensor", "a compressed tensor carries data itself")
@@ -283,20 +283,20 @@ func (p *parser) checkCompressed() (Compression, error) {
 
 // place sets where the data is in t and r.
 func (p *parser) place(t *driver.Tensor, r *record) error {
-	base := p.payloads[r.block].base
+	base := p.f.payloads[r.block].base
 	t.Offset = base + r.data.off
 	t.Stored = r.data.size
 	switch {
 	case p.head.data == externalData:
-		r.external = int32(len(p.externals))
+		r.external = int32(len(p.f.externals))
 		t.Offset = p.head.ext.offset
-		space, err := p.refer(p.index.Len())
+		space, err := p.refer(p.f.index.Len())
 		t.Space = space
 		return err
 	case r.codec != None:
 		t.Compression = r.codec.String()
-	case r.block == graphBlock && p.hdr.compression != None:
-		t.Compression = p.hdr.compression.String()
+	case r.block == graphBlock && p.f.hdr.compression != None:
+		t.Compression = p.f.hdr.compression.String()
 		t.Stored = -1
 	}
 	if base < 0 || t.Compression != "" || r.data.off == 0 {
