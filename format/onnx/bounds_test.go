@@ -48,6 +48,28 @@ func TestTypedValues(t *testing.T) {
 	}
 }
 
+// TestRanks: a tensor has at most 65,536 dims, and a sparse one too.
+func TestRanks(t *testing.T) {
+	dims := bytes.Repeat([]byte{1}, maxRank+1)
+	values := ld(1, num(1, 1), num(2, 1), str(8, "s"), f32(4, 1))
+	for name, tt := range map[string]struct {
+		tensor []byte
+		field  string
+		err    error
+	}{
+		"dims":               {tensorOf(ld(1, dims), num(2, 2), str(8, "w"), ld(9, []byte{1})), "graph.initializer[0].dims", format.ErrLimit},
+		"dims of sparse":     {ld(15, values, ld(2, num(1, 1), num(2, 7), num(7, 1)), ld(3, dims)), "graph.sparse_initializer[0].dims", format.ErrLimit},
+		"indices of no dims": {ld(15, values, ld(2, num(2, 7), num(7, 1)), num(3, 5)), "graph.sparse_initializer[0].indices", format.ErrCorrupt},
+		"indices of three":   {ld(15, values, ld(2, num(1, 1), num(1, 1), num(1, 1), num(2, 7), num(7, 1)), num(3, 5)), "graph.sparse_initializer[0].indices", format.ErrCorrupt},
+	} {
+		_, err := openBytes(modelOf(tt.tensor), nil)
+		var e *tensor.Error
+		if !errors.Is(err, tt.err) || !errors.As(err, &e) || e.Field != tt.field {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // TestLoadNoticesChange: typed data is decoded into the size that was checked.
 func TestLoadNoticesChange(t *testing.T) {
 	b := modelOfW(2, 3, ld(5, []byte{1, 2}))

@@ -17,6 +17,7 @@ import (
 	_ "github.com/weightmap/weightmap/format/npy" // a format that has none of this
 	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
+	"github.com/weightmap/weightmap/internal/onnxgraph"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -355,4 +356,21 @@ func TestNativeMemory(t *testing.T) {
 	expect.OK(t, err)
 	defer f.Close()
 	expect.Refused(t, format.ErrLimit, "a copy")(f.Native())
+}
+
+// TestInlinedTooLarge: data that moves into the model has a limit.
+func TestInlinedTooLarge(t *testing.T) {
+	testhost.NeedTimes(t)
+	dir := t.TempDir()
+	const n = onnxgraph.MaxTensor + 1
+	path := filepath.Join(dir, "w.bin")
+	if err := errors.Join(os.WriteFile(path, nil, 0o666), os.Truncate(path, n)); err != nil {
+		t.Skip("the file system has no room for a hole: ", err)
+	}
+	constant := ld(5, num(1, n), num(2, 2), entry("location", "w.bin"), num(14, 1))
+	o := &format.Options{Dir: dir, MaxMemory: 4 << 30} // the view of a constant counts
+	f, err := openBytes(attributed(constant, num(20, 4)), o)
+	expect.OK(t, err)
+	defer f.Close()
+	expect.Refused(t, format.ErrLimit)(f.Native())
 }

@@ -498,6 +498,110 @@ func TestScanUnread(t *testing.T) {
 	}
 }
 
+// TestScanEnd: a field ends with its message, though more of the file is in memory, and a Scan may
+// go back to what is not.
+func TestScanEnd(t *testing.T) {
+	b := cat(ld(5, []byte{1 << 3}), ld(5, num(1, 1)), make([]byte, 2000))
+	s := OpenSection(memoryFile{bytes.NewReader(b)}, 0, 7)
+	defer s.Close()
+	_, err := s.Text(5, 2)
+	expect.OK(t, err)
+	g := s.Scan(testSchema, typeGraph, "g")
+	g.Next()
+	inner := g.Inner(typeTensor)
+	for inner.Next() {
+		t.Errorf("field %d of a message that ends in its tag", inner.Number)
+	}
+	var p *Placed
+	if !errors.As(inner.Err(), &p) || p.At != 3 || p.Field != "g.initializer[0].dims" || !p.Short {
+		t.Errorf("%+v", inner.Err())
+	}
+}
+
+// TestConsumeTag: good and bad tags.
+func TestConsumeTag(t *testing.T) {
+	for _, tt := range []struct {
+		b               []byte
+		number, wire, n int
+	}{
+		{[]byte{1<<3 | 2}, 1, 2, 1}, {uv(300<<3 | 5), 300, 5, 2}, {nil, 0, 0, 0}, {[]byte{0x80}, 0, 0, 0}, {[]byte{5}, 0, 0, 0},
+		{uv((maxNumber + 1) << 3), 0, 0, 0}, {bytes.Repeat([]byte{0xff}, 10), 0, 0, -1},
+	} {
+		number, wire, n := ConsumeTag(string(tt.b))
+		expect.Equal(t, []int{tt.number, tt.wire, tt.n}, []int{number, wire, n})
+	}
+}
+
+// TestCopy: a copy knows where its bytes are in the file, and its memory is counted.
+func TestCopy(t *testing.T) {
+	file := cat(str(2, "graph"), ld(5, str(3, "data"), str(8, "w")), num(99, 1))
+	s := SectionOf(string(file))
+	memory := driver.NewMemory(1 << 20)
+	var c, shell Copy
+	c.Begin(memory)
+	shell.Begin(memory)
+	expect.Equal(t, int64(0), c.At(0))
+	g := s.Scan(testSchema, typeGraph, "")
+	for g.Next() {
+		if g.Number != 5 {
+			g.Keep(&c)
+			continue
+		}
+		shell.Reset()
+		inner := g.Inner(typeTensor)
+		for inner.Next() {
+			if inner.Number == 3 {
+				inner.Replace(&shell, ld(3), inner.At)
+			} else {
+				inner.Keep(&shell)
+			}
+		}
+		expect.Equal(t, []int64{9, 15}, []int64{shell.At(0), shell.At(2)})
+		g.ReplaceWith(&c, &shell)
+	}
+	expect.OK(t, g.Err())
+	shell.Drop()
+	expect.OK(t, c.Finish())
+	want := cat(str(2, "graph"), ld(5, ld(3), str(8, "w")), num(99, 1))
+	expect.Equal(t, string(want), c.Text())
+	expect.Equal(t, []int64{0, 7, 18, 19}, []int64{c.At(0), c.At(7), c.At(14), c.At(15)})
+	expect.Equal(t, int64(1<<20-len(want)-2*cutBytes), memory.Left())
+	c.Drop()
+	expect.Equal(t, int64(1<<20), memory.Left())
+}
+
+// TestCopyLimits: memory is counted before it is allocated, and the error names the field.
+func TestCopyLimits(t *testing.T) {
+	b := cat(num(99, 1), str(2, "a name that is long"))
+	for _, most := range []int64{1, 10, 60} {
+		var c Copy
+		c.Begin(driver.NewMemory(most))
+		g := SectionOf(string(b)).Scan(testSchema, typeGraph, "graph")
+		for g.Next() {
+			g.Keep(&c)
+		}
+		if most == 60 {
+			expect.OK(t, g.Err())
+			expect.Refused(t, tensor.ErrLimit, "finished")(nil, c.Finish())
+			continue
+		}
+		var p *Placed
+		if !errors.As(g.Err(), &p) || !errors.Is(p, tensor.ErrLimit) || !strings.HasPrefix(p.Field, "graph") {
+			t.Errorf("%d bytes: %v", most, g.Err())
+		}
+		c.Drop()
+	}
+	whole := cat(uv(2<<3|2), uv(driver.MaxStructure+1), make([]byte, 100))
+	s := OpenSection(memoryFile{bytes.NewReader(whole)}, 0, driver.MaxStructure+100)
+	defer s.Close()
+	var c Copy
+	c.Begin(nil)
+	g := s.Scan(testSchema, typeGraph, "")
+	g.Next()
+	g.Keep(&c)
+	expect.Refused(t, tensor.ErrLimit, "name")(nil, g.Err())
+}
+
 // TestScanText: a text of more than a gigabyte is refused before it is read.
 func TestScanText(t *testing.T) {
 	b := cat(str(2, "name"), uv(2<<3|2), uv(driver.MaxStructure+1), make([]byte, 100))
