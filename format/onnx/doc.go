@@ -76,8 +76,8 @@
 //
 // # Writing
 //
-// The writer puts the graph last, unless the schema is a copy (see below). Tensors become raw data at
-// multiples of 64 bytes; as padding, data_type is repeated before the data, which readers of
+// The writer puts the graph last, unless the schema is a copy (see below). Tensors become raw data
+// at multiples of 64 bytes; as padding, data_type is repeated before the data, which readers of
 // protocol buffers ignore. Most readers cannot load files of more than 2 GiB, so the writer returns
 // ErrLimit for them.
 //
