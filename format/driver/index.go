@@ -131,6 +131,15 @@ func (x *Index) Dims(rank int) tensor.Shape {
 // fewTensors is the least room that Add makes when Grow made none.
 const fewTensors = 16
 
+// doubled returns a list with room for n more elements. It makes as much room as the list has, and
+// at least that many, where append would make a quarter and copy the list more often.
+func doubled[T any](list []T, n, least int) []T {
+	if n <= cap(list)-len(list) {
+		return list
+	}
+	return slices.Grow(list, max(n, least, len(list)))
+}
+
 // MaxTensors is the maximum number of tensors in a model.
 const MaxTensors = 1 << 22
 
@@ -148,11 +157,9 @@ func (x *Index) Add(t *Tensor) error {
 	if x.err != nil || need > x.counted && !x.reserve(need-x.counted+x.counted/2) {
 		return x.err
 	}
-	if i == cap(x.records) {
-		x.records = slices.Grow(x.records, fewTensors)
-		x.names = slices.Grow(x.names, 32*fewTensors)
-		x.dims = slices.Grow(x.dims, 2*fewTensors)
-	}
+	x.records = doubled(x.records, 1, fewTensors)
+	x.names = doubled(x.names, len(t.Name), 32*fewTensors)
+	x.dims = doubled(x.dims, len(t.Shape), 2*fewTensors)
 	// A search ends at a free slot, so there must always be one.
 	if 3*(i+1) > 2*len(x.slots) {
 		x.rehash(max(64, 2*len(x.slots)))
