@@ -198,10 +198,14 @@ func (h *header) fill(p *schema.Schema) {
 	if len(domains) == 0 && len(h.opsets) == 0 {
 		domains[""] = true
 	}
-	said := h.opsets
+	said := map[string]bool{}
+	for _, o := range h.opsets {
+		said[o.Domain] = true
+	}
+	imported := h.file.imported()
 	for _, d := range slices.Sorted(maps.Keys(domains)) {
-		isSaid := slices.ContainsFunc(said, func(o schema.OperatorSet) bool { return o.Domain == d || isOwn(o.Domain) && isOwn(d) })
-		if isSaid || !h.file.mayImport(d) { // what a file does without, its copy does too
+		isSaid := said[d] || isOwn(d) && (said[""] || said["ai.onnx"])
+		if isSaid || h.file.isSet && !imported[d] { // what a file does without, its copy does too
 			continue
 		}
 		s := schema.OperatorSet{Domain: d, Version: 1}

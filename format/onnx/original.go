@@ -206,10 +206,13 @@ func (o *original) followGraph(
 	dialect.Lose(e, messages.Outermost(string(bare)), l)
 }
 
-// mayImport reports whether a file imports the operators of a domain, or there is no file.
-func (o *original) mayImport(domain string) bool {
-	isDomain := func(s schema.OperatorSet) bool { return s.Domain == domain }
-	return !o.isSet || slices.ContainsFunc(o.model.opsets, isDomain)
+// imported returns the domains whose operators the file imports.
+func (o *original) imported() map[string]bool {
+	domains := map[string]bool{}
+	for _, s := range o.model.opsets {
+		domains[s.Domain] = true
+	}
+	return domains
 }
 
 // check returns an error for a listed tensor that is not copied from an ONNX file: its bytes have

@@ -33,6 +33,8 @@ type cost struct {
 var costs = []cost{
 	{"ONNX: a weight that many Gemm share", 500, saved("onnx", gemms), converted("mobi")},
 	{"ONNX: nodes that share a value of many dims", 500, saved("onnx", deep), converted("mle")},
+	{"WIA: a weight for each node", 1000, saved("wia", weights), converted("onnx")},
+	{"ONNX: nodes of many domains", 4000, saved("onnx", domains), converted("onnx")},
 	{"GGUF: an array of uint8", 50_000, saved("gguf", array), converted("gguf")},
 	{"GGUF: an array of uint8 as JSON", 50_000, saved("gguf", array), converted("mle")},
 	{"safetensors: metadata that are lost", 5_000, saved("safetensors", entries), converted("mag")},
@@ -203,6 +205,27 @@ func gemms(n int) *schema.Schema {
 			Op: "Gemm", Inputs: []string{fmt.Sprint("x", i), "weight"}, Outputs: []string{fmt.Sprint("x", i+1)},
 			Attributes: []schema.Attribute{{Name: "alpha", Value: float32(2)}},
 		})
+	}
+	return p
+}
+
+// weights returns a schema with n nodes that have a weight each.
+func weights(n int) *schema.Schema {
+	p := gemms(n)
+	p.Tensors = tiny(n, func(i int) string { return fmt.Sprint("weight", i) }).Tensors
+	for i := range p.Graph.Nodes {
+		p.Graph.Nodes[i].Inputs[1] = p.Tensors[i].Name
+		p.Tensors[i].Shape = tensor.Shape{2, 2}
+	}
+	return p
+}
+
+// domains returns a schema with n nodes, the operator of each from a set of its own.
+func domains(n int) *schema.Schema {
+	p := gemms(n)
+	for i := range p.Graph.Nodes {
+		p.Graph.Nodes[i].Op = "Own"
+		p.Graph.Nodes[i].Domain = fmt.Sprint("domain", i)
 	}
 	return p
 }
