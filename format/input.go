@@ -138,6 +138,9 @@ func (s *spaces) Peek(name string, p []byte) (n int, size int64, _ driver.Space,
 	return n, f.size, space, s.structure.Add(uint32(space), p[:n], 0)
 }
 
+// fileBytes is the memory of a declared file besides its name: here and in lists of the format.
+const fileBytes = 400
+
 // Declare implements driver.Dir.
 func (s *spaces) Declare(name string) (driver.Space, error) {
 	if s.frozen {
@@ -148,8 +151,12 @@ func (s *spaces) Declare(name string) (driver.Space, error) {
 	}
 	s.isUsed = true
 	s.door().Settle()
+	err := s.c.parse.Memory.Reserve(fileBytes + 2*int64(len(name)))
+	if err != nil {
+		return 0, err
+	}
 	f := &file{of: s, name: name}
-	err := f.declare()
+	err = f.declare()
 	if err != nil {
 		return 0, err // otherwise a replaced file could not be detected
 	}

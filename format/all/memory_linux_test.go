@@ -1,6 +1,7 @@
 package all_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -106,6 +107,27 @@ var attacks = []attack{
 			b = append(b, field(14, field(1, fmt.Append(nil, i)))...)
 		}
 		return b
+	})},
+	{"onnx: operator sets", ".onnx", want{step: "open", field: "opset_import"}, plain(func() []byte {
+		return append(onnxFile(), crowd(2*mib-100, field(8))...)
+	})},
+	{"onnx: a domain of control characters", ".onnx", want{step: "open", field: "opset_import"}, plain(func() []byte {
+		return append(onnxFile(), field(8, field(1, bytes.Repeat([]byte{1}, 8*mib)))...)
+	})},
+	{"onnx: data between other fields", ".onnx", want{}, plain(func() []byte {
+		pairs := bytes.Repeat(append(number(5, 1), number(15, 0)...), mib)
+		return onnxFile(field(5, number(1, mib), number(2, 6), field(8, []byte("w")), pairs))
+	})},
+	{"onnx: external files of a function", ".onnx", want{}, plain(func() []byte {
+		return append(onnxFile(), field(25, field(7, field(5, many(mib, func(i int) []byte {
+			location := field(13, field(1, []byte("location")), field(2, fmt.Appendf(nil, "%x", i)))
+			return field(10, number(1, 0), number(2, 1), number(14, 1), location)
+		}))))...)
+	})},
+	{"onnx: initializers of unknown types", ".onnx", want{}, plain(func() []byte {
+		return onnxFile(many(4*mib, func(i int) []byte {
+			return field(5, number(1, 0), number(2, uint64(100+i)), field(8, fmt.Appendf(nil, "%x", i)))
+		}))
 	})},
 	{"onnx: empty initializers", ".onnx", want{}, plain(func() []byte {
 		return onnxFile(many(4*mib, func(i int) []byte { return field(5, number(1, 0), number(2, 3), field(8, fmt.Appendf(nil, "%x", i))) }))

@@ -40,6 +40,13 @@ var modelKeys = [...]string{
 // doubles as it grows, in the metadata, and in a sorted list of keys.
 const propertyBytes = 3*32 + 48 + 16
 
+// setBytes is the memory of an operator set besides its domain: in a list that doubles, and in the
+// metadata as JSON, which doubles too. A byte of its domain becomes up to six in JSON.
+const (
+	setBytes    = 3*24 + 3*48
+	domainBytes = 1 + 3*6
+)
+
 // decode decodes the fields of a model. Their texts outlive it, so they are copies.
 func (m *model) decode(msg messages.Message, room *messages.Room) error {
 	for f := msg.Cursor(); f.Next(); {
@@ -50,7 +57,7 @@ func (m *model) decode(msg messages.Message, room *messages.Room) error {
 		case 2, 3, 4, 6:
 			cost = int64(len(f.Text()))
 		case operatorSets:
-			m.opsets = append(m.opsets, operatorSet(f.Message()))
+			cost = setBytes + domainBytes*int64(len(f.Text()))
 		case properties:
 			cost = propertyBytes + int64(len(f.Text()))
 		}
@@ -61,6 +68,8 @@ func (m *model) decode(msg messages.Message, room *messages.Room) error {
 		switch f.Number {
 		case 2, 3, 4, 6:
 			m.values[f.Number] = strings.Clone(f.Text())
+		case operatorSets:
+			m.opsets = append(m.opsets, operatorSet(f.Message()))
 		case properties:
 			m.props = append(m.props, property(f.Message()))
 		}

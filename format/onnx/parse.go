@@ -46,11 +46,11 @@ func (fileFormat) Parse(
 		return nil, wire.Errorf(formatName, "model", 0, tensor.ErrTruncated, "the file is empty")
 	}
 	f := &parsed{src: src, index: x, memory: o.Memory, head: &head{}}
-	f.room.Most = o.Memory.Room(src.Size())
 	model, graph, err := f.read()
 	if err != nil {
 		return nil, err
 	}
+	f.room.Most = o.Memory.Room(src.Size())
 	err = f.decode(model, graph)
 	if err != nil {
 		return nil, err

@@ -14,7 +14,8 @@ import (
 // its bytes are in the Section. Begin it, append to it, and Finish it.
 type Copy struct {
 	memory   *driver.Memory
-	reserved int64
+	reserved int64 // for text, and for cuts when the copy is finished
+	room     int   // how many cuts memory is reserved for
 	text     []byte
 	cuts     []cut
 }
@@ -27,6 +28,7 @@ type cut struct {
 
 const (
 	cutBytes  = 16      // of a cut in memory
+	fewCuts   = 8       // that a copy has room for at first
 	leastCopy = 4 << 10 // bytes of memory that a copy has at first
 )
 
@@ -58,7 +60,7 @@ func (c *Copy) Finish() error {
 
 // Drop ends a copy that is not used any more.
 func (c *Copy) Drop() {
-	c.memory.Release(c.reserved)
+	c.memory.Release(c.reserved + cutBytes*int64(c.room))
 	*c = Copy{memory: c.memory}
 }
 
@@ -77,7 +79,11 @@ func (s *Scan) ReplaceWith(c, message *Copy) {
 		s.kept(err)
 		return
 	}
-	c.cut(s.At)
+	err = c.cut(s.At)
+	if err != nil {
+		s.kept(err)
+		return
+	}
 	c.text = append(AppendLength(c.text, s.Number, int64(n)), message.text...)
 }
 
@@ -100,7 +106,9 @@ func (c *Copy) append(s *Section, from, to int64) error {
 	if err := c.grow(s, to-from); err != nil {
 		return err
 	}
-	c.cut(from)
+	if err := c.cut(from); err != nil {
+		return err
+	}
 	text, err := s.Append(c.text, from, to)
 	c.text = text
 	return err
@@ -111,17 +119,28 @@ func (c *Copy) put(s *Section, b []byte, at int64) error {
 	if err := c.grow(s, int64(len(b))); err != nil {
 		return err
 	}
-	c.cut(at)
+	if err := c.cut(at); err != nil {
+		return err
+	}
 	c.text = append(c.text, b...)
 	return nil
 }
 
 // cut remembers that the text continues with the byte at an offset of the section.
-func (c *Copy) cut(at int64) {
+func (c *Copy) cut(at int64) error {
 	n := len(c.cuts)
-	if n == 0 || c.cuts[n-1].at+int64(len(c.text)-c.cuts[n-1].offset) != at {
-		c.cuts = append(grown(c.cuts, 1), cut{len(c.text), at})
+	if n > 0 && c.cuts[n-1].at+int64(len(c.text)-c.cuts[n-1].offset) == at {
+		return nil
 	}
+	if n == c.room {
+		more := max(n, fewCuts)
+		if err := c.memory.Reserve(cutBytes * int64(more)); err != nil {
+			return &Error{Err: err}
+		}
+		c.room += more
+	}
+	c.cuts = append(grown(c.cuts, 1), cut{len(c.text), at})
+	return nil
 }
 
 // grow reserves memory for n more bytes, which are no more than the section has.

@@ -573,14 +573,14 @@ func TestCopy(t *testing.T) {
 // TestCopyLimits: memory is counted before it is allocated, and the error names the field.
 func TestCopyLimits(t *testing.T) {
 	b := cat(num(99, 1), str(2, "a name that is long"))
-	for _, most := range []int64{1, 10, 60} {
+	for _, most := range []int64{1, 10, 60, 160} {
 		var c Copy
 		c.Begin(driver.NewMemory(most))
 		g := SectionOf(string(b)).Scan(testSchema, typeGraph, "graph")
 		for g.Next() {
 			g.Keep(&c)
 		}
-		if most == 60 {
+		if most == 160 {
 			expect.OK(t, g.Err())
 			expect.Refused(t, tensor.ErrLimit, "finished")(nil, c.Finish())
 			continue
