@@ -315,7 +315,7 @@ func badVarint(n int) fault {
 // the tag is bad.
 func ConsumeTag(s string) (number, wire, n int) {
 	tag, n := ConsumeVarint(s)
-	if n <= 0 || tag>>3 < 1 || tag>>3 > maxNumber {
+	if tag>>3 < 1 || tag>>3 > maxNumber { // a bad varint is 0
 		return 0, 0, min(n, 0)
 	}
 	return int(tag >> 3), int(tag & 7), n
