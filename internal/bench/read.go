@@ -15,23 +15,6 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// loading returns a function that opens a file and reads every byte of its tensors.
-func loading(path string, o *format.Options) func() error {
-	return func() error {
-		f, err := format.Open(path, o)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		for _, v := range f.Tensors() {
-			if err := v.Use(func(p []byte) error { floor.Read(p); return nil }); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-}
-
 // verify measures verifying an open file on two processors, relative to reading it on two. WIA
 // is relative to SHA-256, which cannot be split, of data in the processor's cache.
 func (t *table) verify() {

@@ -446,3 +446,24 @@ func TestProve(t *testing.T) {
 	expect.OK(t, r.Prove(10))
 	expect.Refused(t, tensor.ErrTruncated, "Prove beyond the end of bytes")(nil, r.Prove(11))
 }
+
+// TestCheckUnchanged: a file that has another size or time after it was read into private memory has
+// changed meanwhile.
+func TestCheckUnchanged(t *testing.T) {
+	path := temp(t, ramp(10))
+	stamp := func() (Stamp, error) {
+		info, err := os.Stat(path)
+		if err != nil {
+			return Stamp{}, err
+		}
+		return StampOf(info), nil
+	}
+	before, err := stamp()
+	expect.OK(t, err)
+	r := &Region{stamp: before}
+	expect.OK(t, r.checkUnchanged(stamp))
+	expect.OK(t, os.Truncate(path, 9))
+	expect.Refused(t, tensor.ErrChanged)(nil, r.checkUnchanged(stamp))
+	expect.OK(t, os.Remove(path))
+	expect.Refused(t, fs.ErrNotExist)(nil, r.checkUnchanged(stamp))
+}
