@@ -10,7 +10,7 @@ type Kind uint8
 
 const (
 	_      Kind = iota // an unknown field
-	Ours               // a name, unless another writer uses the field number
+	Ours               // an extension: a Name, or else an unknown field of another writer
 	Int                // int32 or int64, as varint
 	Enum               // int32, as varint
 	Float              // fixed32

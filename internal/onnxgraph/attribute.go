@@ -137,7 +137,8 @@ func (d *Dialect) attributeFields() []messages.Field {
 	return d.Schema[d.Schema[d.node()].Fields[nodeAttributes].Of].Fields
 }
 
-// value returns the value for the type, or nil if it is missing or the neutral form lacks the type.
+// value returns the value for the type. If its field is missing, a number is 0, a string or list is
+// empty, and a tensor or graph is nil. It returns nil for types that the neutral form lacks.
 func (a *attribute) value() any {
 	if a.typ == typeUndefined {
 		a.typ = a.last // old files have no type
@@ -161,7 +162,7 @@ func (a *attribute) value() any {
 		return orEmpty(a.graphs)
 	}
 	switch {
-	case a.typ == typeOneTensor && a.pieces != nil:
+	case a.typ == typeTensor && a.pieces != nil:
 		return a.tensor
 	case a.typ == typeGraph && a.graph != nil:
 		return a.graph

@@ -235,7 +235,7 @@ func (d *Decoder) value(m messages.Message) (v schema.ValueInfo) {
 // valueType decodes the type of a value, if it is that of a tensor.
 func (d *Decoder) valueType(v *schema.ValueInfo, m messages.Message) {
 	for f := m.Cursor(); f.Next() && d.err == nil; {
-		if f.Number == typeTensor {
+		if f.Number == tensorType {
 			d.tensorType(v, f.Message())
 		}
 	}

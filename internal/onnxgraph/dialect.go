@@ -37,7 +37,7 @@ type Dialect struct {
 // GraphFields are the field numbers of a graph.
 type GraphFields struct{ Name, Nodes, Initializers, Inputs, Outputs int }
 
-// NodeFields are the field numbers of a node.
+// NodeFields are the field numbers of a node. Op is that of op_type.
 type NodeFields struct{ Name, Op, Inputs, Outputs int }
 
 // The fields with the same numbers in both formats. Sparse tensors are in ONNX only.
@@ -63,7 +63,7 @@ const (
 	attributeSparses = 23
 	valueName        = 1
 	valueType        = 2
-	typeTensor       = 1 // of a type
+	tensorType       = 1 // of a type: the field for tensors
 	tensorElem       = 1 // of a tensor's type
 	tensorShape      = 2
 	shapeDim         = 1
@@ -71,13 +71,13 @@ const (
 	dimParam         = 2
 )
 
-// The types of attributes. The field with the value is the type plus one.
+// The values of the type of an attribute. The field with the value is the type plus one.
 const (
 	typeUndefined = 0
 	typeFloat     = attributeFloat - 1
 	typeInt       = attributeInt - 1
 	typeString    = attributeString - 1
-	typeOneTensor = attributeTensor - 1
+	typeTensor    = attributeTensor - 1
 	typeGraph     = attributeGraph - 1
 	typeFloats    = attributeFloats - 1
 	typeInts      = attributeInts - 1

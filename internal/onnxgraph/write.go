@@ -199,7 +199,7 @@ func (w *writer) values(b []byte, number int, path string, list []schema.ValueIn
 // valueType appends the type of a value.
 func (w *writer) valueType(b []byte, v *schema.ValueInfo) []byte {
 	b, typ := messages.Begin(b, valueType)
-	b, ofTensor := messages.Begin(b, typeTensor)
+	b, ofTensor := messages.Begin(b, tensorType)
 	b = messages.AppendInt(b, tensorElem, int64(w.Code(v.DType)))
 	if v.Dims != nil {
 		var shape int
@@ -279,7 +279,7 @@ func (w *writer) attributeValue(b []byte, path string, value any) (_ []byte, typ
 		return appendAll(b, attributeStrings, v), typeStrings, nil
 	case tensor.View:
 		b, err = w.tensor(b, attributeTensor, v)
-		return b, typeOneTensor, err
+		return b, typeTensor, err
 	case []tensor.View:
 		for i := 0; i < len(v) && err == nil; i++ {
 			b, err = w.tensor(b, attributeTensors, v[i])
