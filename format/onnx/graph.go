@@ -63,7 +63,7 @@ func (f *parsed) findExternal(h *head) error {
 			"%d, the file has %d bytes", h.ext.offset, size)
 	}
 	elems, _ := tensor.Shape(h.dims).Elems()
-	return h.hold(n, elems, ofMessage, "external_data.length")
+	return h.setSize(n, elems, ofMessage, "external_data.length")
 }
 
 // Attribute implements onnxgraph.Tensors.

@@ -117,8 +117,8 @@ func (h *head) appendValues(out []byte, f *messages.Cursor, width int64) (_ []by
 // appendValue appends the low bytes of a value, which must fit in them with or without a sign.
 // at is the offset for errors.
 func (h *head) appendValue(b []byte, at int64, v uint64, width int64) ([]byte, error) {
-	most := uint64(1)<<(8*width) - 1
-	x := int64(int32(v)) // all for a width of 8
+	most := uint64(1)<<(8*width) - 1 // all bits for a width of 8
+	x := int64(int32(v))             // of int32_data, whose higher bits do not count
 	isLarge := h.list == uint64Data && v > most
 	isOutside := h.list == int32Data && (x > int64(most) || x < -int64(most/2)-1)
 	if isLarge || isOutside {

@@ -37,8 +37,8 @@ const (
 	irVersion    = 1
 	modelVersion = 5
 	modelGraph   = 7
-	operatorSets = 8
-	properties   = 14
+	operatorSets = 8  // opset_import
+	properties   = 14 // metadata_props
 )
 
 // The fields of a GraphProto that hold tensors.

@@ -242,15 +242,15 @@ func (h *head) checkRaw(elems int64) error {
 	if h.code == stringCode && h.raw.size > 0 {
 		return messages.Errorf(h.raw.at, "", tensor.ErrCorrupt, "strings are not stored as raw data")
 	}
-	return h.hold(h.raw.size, elems, h.raw.at, "")
+	return h.setSize(h.raw.size, elems, h.raw.at, "")
 }
 
 // sized reports whether shape and type determine the number of bytes.
 func (h *head) sized() bool { return h.typ.bits > 0 }
 
-// hold refuses n bytes of data if they do not match the shape, and otherwise sets the size. The
-// error is about the field at an offset, or a field of the message there.
-func (h *head) hold(n, elems, at int64, field string) error {
+// setSize sets the size to n bytes of data, which must match the shape. The error is about the
+// field at an offset, or a field of the message there.
+func (h *head) setSize(n, elems, at int64, field string) error {
 	if h.sized() && n != h.size || !h.sized() && (n == 0) != (elems == 0) {
 		return messages.Errorf(at, field, tensor.ErrCorrupt,
 			"%d bytes, %v of type %d takes %d", n, tensor.Shape(h.dims), h.code, h.size)
@@ -299,7 +299,7 @@ func (h *head) checkExternal(elems int64) error {
 	case e.length < 0:
 		return nil
 	}
-	return h.hold(e.length, elems, ofMessage, "external_data.length")
+	return h.setSize(e.length, elems, ofMessage, "external_data.length")
 }
 
 // inFields reports whether the bytes of the tensor are the list's fields: for strings,
