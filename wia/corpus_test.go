@@ -143,20 +143,20 @@ func externalCases() []corpus.Case {
 	hidden := trusting(refuse("no checksum in an attribute, and a trusted key", nil, format.ErrSignature), container{graph: attribute})
 	hidden.Field, hidden.Offset = `graph: tensor "w"`, 256
 	return []corpus.Case{
-		accept("whole", elsewhereRecord("w", location, 0, 16, checksumText([]byte(data))), one(data)),
-		accept("checksum in capitals, ./ and //", elsewhereRecord("w", "./weights//w.bin", 4, 4, upper), one("4567")),
-		accept("no checksum", elsewhereRecord("w", "weights/./w.bin", 15, 1, ""), one("f")),
+		accept("whole", externalRecord("w", location, 0, 16, checksumText([]byte(data))), one(data)),
+		accept("checksum in capitals, ./ and //", externalRecord("w", "./weights//w.bin", 4, 4, upper), one("4567")),
+		accept("no checksum", externalRecord("w", "weights/./w.bin", 15, 1, ""), one("f")),
 		accept("offset left out", by(1, decl("w", 8, 2), by(5, st(1, location), vi(3, 2))), one("01")),
-		accept("no elements at the end", elsewhereRecord("w", location, 16, 0, ""), one("")),
-		accept("ranges are shared", cat(elsewhereRecord("w", location, 4, 4, sum), elsewhereRecord("v", location, 4, 4, sum), elsewhereRecord("u", location, 6, 4, "")),
+		accept("no elements at the end", externalRecord("w", location, 16, 0, ""), one("")),
+		accept("ranges are shared", cat(externalRecord("w", location, 4, 4, sum), externalRecord("v", location, 4, 4, sum), externalRecord("u", location, 6, 4, "")),
 			one("4567"), corpus.Of("v", tensor.Uint8, []byte("4567"), 4), corpus.Of("u", tensor.Uint8, []byte("6789"), 4)),
 		accept("message in pieces", by(1, decl("w", 8, 4), by(5, st(1, location)), by(5, vi(3, 4))), one("0123")),
-		trusting(accept("checksum, and a trusted key", nil, one("4567")), container{tensor: elsewhereRecord("w", location, 4, 4, sum)}),
-		refuse("checksum of other bytes", elsewhereRecord("w", location, 5, 4, sum), format.ErrChecksum),
-		refuse("range beyond the end", elsewhereRecord("w", location, 13, 4, ""), format.ErrTruncated),
-		refuse("offset beyond the end", elsewhereRecord("w", location, 17, 0, ""), format.ErrTruncated),
-		trusting(refuse("no checksum, and a trusted key", nil, format.ErrSignature), container{tensor: elsewhereRecord("w", location, 4, 4, "")}),
-		trusting(refuse("no checksum and no file, and a trusted key", nil, format.ErrSignature), container{tensor: elsewhereRecord("w", "none", 4, 4, "")}),
+		trusting(accept("checksum, and a trusted key", nil, one("4567")), container{tensor: externalRecord("w", location, 4, 4, sum)}),
+		refuse("checksum of other bytes", externalRecord("w", location, 5, 4, sum), format.ErrChecksum),
+		refuse("range beyond the end", externalRecord("w", location, 13, 4, ""), format.ErrTruncated),
+		refuse("offset beyond the end", externalRecord("w", location, 17, 0, ""), format.ErrTruncated),
+		trusting(refuse("no checksum, and a trusted key", nil, format.ErrSignature), container{tensor: externalRecord("w", location, 4, 4, "")}),
+		trusting(refuse("no checksum and no file, and a trusted key", nil, format.ErrSignature), container{tensor: externalRecord("w", "none", 4, 4, "")}),
 		hidden,
 	}
 }

@@ -26,8 +26,8 @@ func mixed(t *testing.T) (container, string) {
 		tensor: cat(
 			by(1, inline("plain", 8, []byte{203, 204}, 2)),
 			by(2, by(1, decl("packed", 8, 4)), vi(2, 1), by(3, gz([]byte("data"))), vi(4, 4)),
-			elsewhereRecord("summed", "w.bin", 0, 8, checksumText([]byte("01234567"))),
-			elsewhereRecord("bare", "w.bin", 8, 8, "")),
+			externalRecord("summed", "w.bin", 0, 8, checksumText([]byte("01234567"))),
+			externalRecord("bare", "w.bin", 8, 8, "")),
 	}, dir
 }
 
@@ -39,7 +39,7 @@ func TestCoverage(t *testing.T) {
 	block, own, graph := "sha256 of the tensor block", "sha256", "sha256 of the graph block"
 	all := []format.Covered{{Name: "initializer", By: graph}, {Name: "plain", By: block}, {Name: "packed", By: block}, {Name: "summed", By: own}, {Name: "bare"}}
 	summed := c
-	summed.tensor = c.tensor[:len(c.tensor)-len(elsewhereRecord("bare", "w.bin", 8, 8, ""))]
+	summed.tensor = c.tensor[:len(c.tensor)-len(externalRecord("bare", "w.bin", 8, 8, ""))]
 	for _, tt := range []struct {
 		name     string
 		b        []byte

@@ -22,8 +22,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// elsewhereRecord returns a Tensor record with n bytes of data in another file.
-func elsewhereRecord(name, location string, off, n int64, sum string) []byte {
+// externalRecord returns a Tensor record with n bytes of data in another file.
+func externalRecord(name, location string, off, n int64, sum string) []byte {
 	return by(1, decl(name, 8, n), by(5, st(1, location), vi(2, off), vi(3, n), st(4, sum)))
 }
 
@@ -36,7 +36,7 @@ func checksumText(b []byte) string {
 // offset of the tensor's message in the model, or of its block if that is
 // compressed or encrypted.
 func TestExternalNotThere(t *testing.T) {
-	record := elsewhereRecord("w", "nope", 0, 4, "")
+	record := externalRecord("w", "nope", 0, 4, "")
 	declared := by(5, decl("w", 8, 4), by(5, st(1, "nope"), vi(3, 4)))
 	for _, c := range []struct {
 		name string

@@ -98,7 +98,7 @@ func TestGenerations(t *testing.T) {
 			put("copy", string(b))(t, dir, "")
 		}, false},
 		{"a model that names it otherwise", func(t *testing.T, dir, old string) {
-			put("n.wia", string(container{tensor: elsewhereRecord("v", "././/"+old, 0, 4, "")}.bytes()))(t, dir, "")
+			put("n.wia", string(container{tensor: externalRecord("v", "././/"+old, 0, 4, "")}.bytes()))(t, dir, "")
 		}, false},
 		{"an attribute that names it", func(t *testing.T, dir, old string) {
 			put("n.wia", string(attr(by(5, cat(decl("", 8, 4), by(5, st(1, old), vi(3, 4))))).bytes()))(t, dir, "")

@@ -60,7 +60,7 @@ func (p *parser) checkInitializer(main bool) error {
 		if err != nil {
 			return err
 		}
-		return p.referInGraph()
+		return p.addExternalInGraph()
 	}
 	i, ok := x.LookupBytes(h.name)
 	switch {
@@ -68,9 +68,9 @@ func (p *parser) checkInitializer(main bool) error {
 		return badField("", "%q has no data", h.name)
 	case main && p.declared[i]:
 		return badField("name", "%q is declared twice", h.name)
-	case dtypeOf(h.dtype) != x.DType(i):
+	case dtypeOf(h.code) != x.DType(i):
 		return badField("dtype", "%q is declared with code %d, its data is %v",
-			h.name, h.dtype, x.DType(i))
+			h.name, h.code, x.DType(i))
 	case !x.Shape(i).Equal(h.dims):
 		return badField("dims", "%q is declared as %v, its data is %v", h.name, h.dims, x.Shape(i))
 	}
@@ -97,33 +97,33 @@ func (p *parser) Attribute(at int64, pieces []messages.Message) (tensor.View, er
 	if err != nil {
 		return tensor.View{}, ofTensor(err, at)
 	}
-	err = p.referInGraph()
+	err = p.addExternalInGraph()
 	if err != nil {
 		return tensor.View{}, ofTensor(err, at)
 	}
 	return p.f.view(h, p.f.graph().data)
 }
 
-// referInGraph records the external data of the tensor in head, which is inside the graph and no
-// tensor of the file. A graph being written has no external files yet.
-func (p *parser) referInGraph() error {
+// addExternalInGraph records the external data of the tensor in head, which is inside the graph and
+// no tensor of the file. A graph being written has no external files yet.
+func (p *parser) addExternalInGraph() error {
 	if p.head.data != externalData || p.f.src == nil {
 		return nil
 	}
-	_, err := p.refer(-1)
+	_, err := p.addExternal(-1)
 	return err
 }
 
-// refer records that the tensor in head has its data in an external file. i is
+// addExternal records that the tensor in head has its data in an external file. i is
 // its index, negative for a tensor inside the graph.
-func (p *parser) refer(i int) (driver.Space, error) {
+func (p *parser) addExternal(i int) (driver.Space, error) {
 	h := p.head
 	// There are few in real files; in a hostile file the list outgrows the file.
-	err := p.f.memory.Reserve(elsewhereBytes + int64(len(h.name)))
+	err := p.f.memory.Reserve(externalRangeBytes + int64(len(h.name)))
 	if err != nil {
 		return 0, wrongField("", err)
 	}
-	e := elsewhere{span: span{h.ext.offset, h.size}, tensor: i}
+	e := externalRange{span: span{h.ext.offset, h.size}, tensor: i}
 	e.sum, _ = parseChecksum(h.ext.checksum)
 	if i < 0 {
 		e.name = string(h.name)
@@ -142,7 +142,7 @@ func (p *parser) refer(i int) (driver.Space, error) {
 func (f *parsed) view(h *head, data []byte) (tensor.View, error) {
 	info := tensor.Info{
 		Name:  string(h.name),
-		DType: h.dt,
+		DType: h.dtype,
 		Shape: append(tensor.Shape{}, h.dims...),
 		Quant: h.quant.quantization(),
 	}

@@ -45,7 +45,7 @@ const (
 	quantType       = 1
 	quantScale      = 2
 	quantZeroPoint  = 3
-	quantTypeCode   = 4
+	quantizedType   = 4 // the dtype again: written, and ignored when read
 	quantPerChannel = 5
 
 	channelScales     = 1

@@ -110,7 +110,7 @@ func (f *parsed) nativeGraph() ([]byte, error) {
 	}
 	in := inliner{parsed: f}
 	e := dialect.Edit()
-	if slices.ContainsFunc(f.externals, func(x elsewhere) bool { return x.tensor < 0 }) {
+	if slices.ContainsFunc(f.externals, func(x externalRange) bool { return x.tensor < 0 }) {
 		e.Replace = in.replace
 	}
 	raw, start := messages.Begin(make([]byte, 0, g.size), nativeGraph)

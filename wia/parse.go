@@ -19,11 +19,11 @@ type parsed struct {
 	hdr             header
 	payloads        [numBlocks]payload
 	metadata        schema.Metadata
-	decoded         *schema.Graph // of graph
-	signature       *signatures   // nil without a signature block
-	records         []record      // by tensor
-	externals       []elsewhere   // of tensors of the file, and of those inside the graph
-	afterExternals  int           // the number of the declared checksum behind theirs
+	decoded         *schema.Graph   // of graph
+	signature       *signatures     // nil without a signature block
+	records         []record        // by tensor
+	externals       []externalRange // of tensors of the file, and of those inside the graph
+	afterExternals  int             // the number of the declared checksum behind theirs
 	files           external.Files
 	initializerData bool          // initializers of the graph have data
 	more            messages.Copy // of the tensor block: what Native has
@@ -89,7 +89,7 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.ParseOptio
 
 func (p *parser) readMetadata() (err error) {
 	stored := p.f.hdr.blocks[metadataBlock].size
-	m, err := p.load(metadataBlock)
+	m, err := p.loadBlock(metadataBlock)
 	if err != nil || stored == 0 {
 		return err
 	}
@@ -109,7 +109,7 @@ func (p *parser) readSignatures() error {
 	if p.f.hdr.blocks[signatureBlock].size == 0 {
 		return nil
 	}
-	b, err := p.load(signatureBlock)
+	b, err := p.loadBlock(signatureBlock)
 	if err != nil {
 		return err
 	}

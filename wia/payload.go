@@ -58,8 +58,8 @@ func (p *payload) locate(err error) error {
 	return wire.Error(formatName, e.Field, p.offset(e.At), cause)
 }
 
-// load reads the payload of a block, except for a tensor block that stays in the file.
-func (p *parser) load(b block) (*payload, error) {
+// loadBlock reads the payload of a block, except for a tensor block that stays in the file.
+func (p *parser) loadBlock(b block) (*payload, error) {
 	s := p.f.hdr.blocks[b]
 	to := &p.f.payloads[b]
 	cipher := p.cipher

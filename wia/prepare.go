@@ -152,7 +152,7 @@ func quantField(info *tensor.Info) ([]byte, error) {
 	if q.Axis == tensor.PerTensor {
 		b = appendPerTensor(b, q)
 	}
-	b = messages.AppendInt(b, quantTypeCode, int64(codeOf(info.DType)))
+	b = messages.AppendInt(b, quantizedType, int64(codeOf(info.DType)))
 	if q.Axis != tensor.PerTensor {
 		b = appendPerChannel(b, q)
 	}

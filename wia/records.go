@@ -21,11 +21,11 @@ type record struct {
 // listTensors lists the tensors of both blocks in the order of their records.
 func (p *parser) listTensors() error {
 	defer func() { p.f.records = slices.Clone(p.f.records) }() // without the room to grow
-	_, err := p.load(graphBlock)
+	_, err := p.loadBlock(graphBlock)
 	if err != nil {
 		return err
 	}
-	_, err = p.load(tensorBlock)
+	_, err = p.loadBlock(tensorBlock)
 	if err != nil {
 		return err
 	}
@@ -232,10 +232,10 @@ func (p *parser) add(b block, at int64) error {
 			return err
 		}
 	}
-	t := driver.Tensor{Name: h.name, DType: h.dt, Shape: p.f.index.Dims(len(h.dims)), Size: h.size}
+	t := driver.Tensor{Name: h.name, DType: h.dtype, Shape: p.f.index.Dims(len(h.dims)), Size: h.size}
 	t.Quant = h.quant.quantization()
 	copy(t.Shape, h.dims)
-	err = p.place(&t, &r)
+	err = p.locateData(&t, &r)
 	if err != nil {
 		return err
 	}
@@ -271,7 +271,7 @@ func (p *parser) checkCompressed() (Compression, error) {
 			"code %d", h.compression)
 	case h.uncompressed != h.size:
 		return 0, badField("uncompressed_size",
-			"%d, %v of %v takes %d bytes", h.uncompressed, h.dims, h.dt, h.size)
+			"%d, %v of %v takes %d bytes", h.uncompressed, h.dims, h.dtype, h.size)
 	case stored == 0 && h.size > 0:
 		return 0, badField("compressed_data", "missing")
 	case codec == None && stored != h.size:
@@ -281,8 +281,8 @@ func (p *parser) checkCompressed() (Compression, error) {
 	return codec, nil
 }
 
-// place sets where the data is in t and r.
-func (p *parser) place(t *driver.Tensor, r *record) error {
+// locateData sets where the data is in t and r.
+func (p *parser) locateData(t *driver.Tensor, r *record) error {
 	base := p.f.payloads[r.block].base
 	t.Offset = base + r.data.off
 	t.Stored = r.data.size
@@ -290,7 +290,7 @@ func (p *parser) place(t *driver.Tensor, r *record) error {
 	case p.head.data == externalData:
 		r.external = int32(len(p.f.externals))
 		t.Offset = p.head.ext.offset
-		space, err := p.refer(p.f.index.Len())
+		space, err := p.addExternal(p.f.index.Len())
 		t.Space = space
 		return err
 	case r.codec != None:

@@ -281,7 +281,7 @@ func (nilSigner) Public() crypto.PublicKey { return (*ecdsa.PublicKey)(nil) }
 func TestTrustedExternal(t *testing.T) {
 	testhost.NeedTimes(t)
 	sum := checksumText([]byte("abcd"))
-	named := container{tensor: elsewhereRecord("w", "w.bin", 0, 4, sum)}
+	named := container{tensor: externalRecord("w", "w.bin", 0, 4, sum)}
 	inside := attr(by(5, decl("", 8, 4), by(5, st(1, "w.bin"), vi(3, 4), st(4, sum))))
 	for _, tt := range []struct {
 		name     string

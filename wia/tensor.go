@@ -18,15 +18,15 @@ import (
 type head struct {
 	name  []byte
 	dims  tensor.Shape
-	dtype int32
+	code  int32     // dtype
 	data  int       // rawData, externalData, or 0 for no data
 	more  bool      // there are fields that a schema does not hold
 	raw   valueHead // raw_data
 	ext   externalHead
 	quant quantHead
 
-	size int64        // in bytes, set by check
-	dt   tensor.DType // set by check
+	size  int64        // in bytes, set by check
+	dtype tensor.DType // of code, set by check
 
 	// The fields of an enclosing CompressedTensor.
 	compressed   bool
@@ -78,7 +78,7 @@ func (h *head) read(m messages.Message) error {
 		case tensorDims:
 			h.dims = messages.AppendInts(h.dims, &f)
 		case tensorDType:
-			h.dtype = f.Enum()
+			h.code = f.Enum()
 		case rawData, externalData:
 			if h.data != 0 && h.data != f.Number { // of a message before
 				return messages.BothSet(f.At())
@@ -202,12 +202,12 @@ func ofTensor(err error, at int64) error {
 
 // check checks dtype and dims, and that the data has the size they require.
 func (h *head) check() error {
-	h.dt = dtypeOf(h.dtype)
-	if h.dt == tensor.Invalid {
-		return messages.Errorf(ofMessage, "dtype", format.ErrUnsupported, "dtype code %d", h.dtype)
+	h.dtype = dtypeOf(h.code)
+	if h.dtype == tensor.Invalid {
+		return messages.Errorf(ofMessage, "dtype", format.ErrUnsupported, "dtype code %d", h.code)
 	}
 	var err error
-	h.size, err = h.dims.ByteSize(h.dt)
+	h.size, err = h.dims.ByteSize(h.dtype)
 	if err != nil {
 		return wrongField("dims", fmt.Errorf("%w: %w", tensor.ErrCorrupt, err))
 	}
@@ -217,9 +217,9 @@ func (h *head) check() error {
 		return h.ext.check(h.size)
 	case h.data == rawData && n != h.size:
 		return messages.Errorf(h.raw.tag, "", tensor.ErrCorrupt,
-			"%d bytes, %v of %v takes %d", n, h.dims, h.dt, h.size)
+			"%d bytes, %v of %v takes %d", n, h.dims, h.dtype, h.size)
 	case h.data == 0 && h.size > 0 && !h.compressed:
-		return badField("raw_data", "missing: %v of %v takes %d bytes", h.dims, h.dt, h.size)
+		return badField("raw_data", "missing: %v of %v takes %d bytes", h.dims, h.dtype, h.size)
 	}
 	return nil
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
-// elsewhere is a range of another file with the data of a tensor, and the SHA-256 that is recorded
-// for it.
-type elsewhere struct {
+// externalRange is a range of another file with the data of a tensor, and the SHA-256 that is
+// recorded for it.
+type externalRange struct {
 	space driver.Space
 	span
 	sum    []byte // nil if none is recorded
@@ -23,11 +23,11 @@ type elsewhere struct {
 	number int    // of the declared checksum
 }
 
-// elsewhereBytes is the memory to reserve for an elsewhere, with its declared checksum.
-const elsewhereBytes = 640
+// externalRangeBytes is the memory to reserve for an externalRange, with its declared checksum.
+const externalRangeBytes = 640
 
 // order compares two ranges in the order of the files.
-func (e *elsewhere) order(x *elsewhere) int {
+func (e *externalRange) order(x *externalRange) int {
 	return cmp.Or(cmp.Compare(e.space, x.space), cmp.Compare(e.off, x.off), cmp.Compare(e.size, x.size), bytes.Compare(e.sum, x.sum))
 }
 
@@ -80,7 +80,7 @@ func (f *parsed) sums() []driver.Sum {
 }
 
 // externalSum returns the checksum of a range of another file. Without one, the range must exist.
-func (f *parsed) externalSum(e *elsewhere) driver.Sum {
+func (f *parsed) externalSum(e *externalRange) driver.Sum {
 	name := "graph"
 	field := "graph: external_data"
 	at := f.graph().at
@@ -168,7 +168,7 @@ func (f *parsed) checkDemand(v driver.Verification) error {
 }
 
 // uncovered returns the error for external data without a checksum.
-func (f *parsed) uncovered(e *elsewhere) error {
+func (f *parsed) uncovered(e *externalRange) error {
 	field := fmt.Sprintf("graph: tensor %q", e.name)
 	at := f.graph().at
 	if e.tensor >= 0 {
