@@ -195,7 +195,7 @@ func TestCommandLine(t *testing.T) {
 		{"an unknown option", []string{"-tls", path}, 2, "unknown option"},
 		{"help", []string{"-help"}, 0, ""},
 		{"no file", []string{filepath.Join(dir, "none")}, 1, "no such file"},
-		{"no digits", []string{key}, 1, "plain text"},
+		{"no digits", []string{key}, 1, "a key or certificate in PEM form"},
 		{"no key", []string{"-trust", path, path}, 1, "PEM"},
 		{"unsigned", []string{"-trust", key, path}, 1, "signature"},
 		{"no bundle", []string{"-signed", trust, path}, 1, "there is no signature"},
