@@ -18,20 +18,29 @@ import (
 // An Index makes few allocations for any number of tensors: names are in one buffer,
 // dims in one slice, and records in one slice without pointers, which the garbage
 // collector does not scan. Names are looked up in a hash table with open addressing.
-// The hash seed is random, so that a file cannot provoke collisions.
+// If the number of tensors is not known in advance, they are collected in pooled
+// scratch memory, and Seal copies them. The hash seed is random, so that a file cannot
+// provoke collisions.
 type Index struct {
 	// Version is the file's version of the format, such as "1". The parser sets it.
 	Version string
 
+	lists
+	shape   [8]int64 // memory of Dims for usual ranks
+	scratch *lists   // pooled memory of the lists while their length is unknown
+	account *Memory
+	counted int   // bytes reserved in account
+	err     error // from account; Add then fails
+}
+
+// lists are the contents of an Index.
+type lists struct {
 	records []record
 	extras  []extra // by index; may be shorter than records
 	names   []byte
 	dims    []int64
 	slots   []uint64 // hash table: hash << 32 | index + 1, or 0 if free
-	shape   [8]int64 // memory of Dims for usual ranks
-	account *Memory
-	counted int   // bytes reserved in account
-	err     error // from account; Add then fails
+	spare   []uint64 // the table before it grew
 }
 
 // record describes a tensor. Its name and dims begin where those of the record before end.
@@ -95,6 +104,7 @@ func (x *Index) Grow(n, nameBytes, dims int) {
 	if !x.reserve(n*tensorBytes + nameBytes + 8*dims) {
 		return
 	}
+	x.Seal()
 	x.records = slices.Grow(x.records, n)
 	x.dims = slices.Grow(x.dims, dims)
 	x.names = slices.Grow(x.names, nameBytes)
@@ -105,39 +115,10 @@ func (x *Index) Grow(n, nameBytes, dims int) {
 	}
 }
 
-// Seal gives back the memory that Add reserved for tensors that did not come. The engine calls it
-// after Parse.
-func (x *Index) Seal() {
-	x.records = exact(x.records)
-	x.extras = exact(x.extras)
-	x.names = exact(x.names)
-	x.dims = exact(x.dims)
-}
-
-// exact returns a list with little room for more: itself, or a copy.
-func exact[T any](list []T) []T {
-	if cap(list)-len(list) <= len(list)/8 {
-		return list
-	}
-	return slices.Clone(list)
-}
-
 // Dims returns a Shape of the given rank for the parser to fill in and pass to Add. It is
 // valid until the next call of Dims.
 func (x *Index) Dims(rank int) tensor.Shape {
 	return slices.Grow(x.shape[:0], rank)[:rank]
-}
-
-// fewTensors is the least room that Add makes when Grow made none.
-const fewTensors = 16
-
-// doubled returns a list with room for n more elements. It makes as much room as the list has, and
-// at least that many, where append would make a quarter and copy the list more often.
-func doubled[T any](list []T, n, least int) []T {
-	if n <= cap(list)-len(list) {
-		return list
-	}
-	return slices.Grow(list, max(n, least, len(list)))
 }
 
 // MaxTensors is the maximum number of tensors in a model.
@@ -157,9 +138,10 @@ func (x *Index) Add(t *Tensor) error {
 	if x.err != nil || need > x.counted && !x.reserve(need-x.counted+x.counted/2) {
 		return x.err
 	}
-	x.records = doubled(x.records, 1, fewTensors)
-	x.names = doubled(x.names, len(t.Name), 32*fewTensors)
-	x.dims = doubled(x.dims, len(t.Shape), 2*fewTensors)
+	if i == cap(x.records) {
+		x.borrow()
+		x.records = slices.Grow(x.records, 1)
+	}
 	// A search ends at a free slot, so there must always be one.
 	if 3*(i+1) > 2*len(x.slots) {
 		x.rehash(max(64, 2*len(x.slots)))
@@ -263,7 +245,11 @@ func (x *Index) Len() int { return len(x.records) }
 //
 //go:noinline
 func (x *Index) Name(i int) string { // inlined, it would add 2 kB to each program
-	return memory.String(x.nameBytes(i))
+	name := x.nameBytes(i)
+	if x.scratch != nil {
+		return string(name)
+	}
+	return memory.String(name)
 }
 
 // nameBytes returns the name of tensor i in the memory of the index.
@@ -354,7 +340,9 @@ func (x *Index) find(hash uint64, name string) (slot int, found bool) {
 // rehash moves the table's entries to one of the given size.
 func (x *Index) rehash(size int) {
 	old := x.slots
-	x.slots = make([]uint64, size)
+	x.slots = slices.Grow(x.spare[:0], size)[:size]
+	x.spare = old
+	clear(x.slots)
 	for _, s := range old {
 		if s != 0 {
 			slot, _ := x.find(s>>32, "") // a free one: no name is empty

@@ -15,7 +15,8 @@ type Record struct {
 	Memory interface{ Reserve(n int64) error }
 
 	mu     sync.Mutex
-	ranges []Recorded // by file and offset after Seal
+	list   *[]Recorded // pooled memory of the ranges until Seal, as their number is unknown
+	ranges []Recorded  // after Seal
 }
 
 // Recorded is a range of a file that was read. It does not cross a multiple of recordStep.
@@ -37,18 +38,23 @@ const (
 	recordMemory = 24 // of a Recorded
 )
 
+var recordLists = sync.Pool{New: func() any { return new([]Recorded) }}
+
 var recordSeed = maphash.MakeSeed()
 
 // Add records that b was read from an offset of a file.
 func (r *Record) Add(file uint32, b []byte, off int64) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.list == nil {
+		r.list = recordLists.Get().(*[]Recorded)
+	}
 	for len(b) > 0 {
 		n := min(int64(len(b)), recordStep-off%recordStep)
 		if err := r.Memory.Reserve(recordMemory); err != nil {
 			return err
 		}
-		r.ranges = append(r.ranges, Recorded{off, maphash.Bytes(recordSeed, b[:n]), file, uint32(n)})
+		*r.list = append(*r.list, Recorded{off, maphash.Bytes(recordSeed, b[:n]), file, uint32(n)})
 		b = b[n:]
 		off += n
 	}
@@ -57,10 +63,16 @@ func (r *Record) Add(file uint32, b []byte, off int64) error {
 
 // Seal ends recording.
 func (r *Record) Seal() {
-	slices.SortStableFunc(r.ranges, func(a, b Recorded) int {
+	if r.list == nil {
+		return
+	}
+	slices.SortStableFunc(*r.list, func(a, b Recorded) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Offset, b.Offset))
 	})
-	r.ranges = slices.Clone(slices.Compact(r.ranges))
+	r.ranges = slices.Clone(slices.Compact(*r.list))
+	*r.list = (*r.list)[:0]
+	recordLists.Put(r.list)
+	r.list = nil
 }
 
 // All returns all ranges, by file and offset.
