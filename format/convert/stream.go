@@ -65,7 +65,7 @@ func (s *streams) begin(now int) {
 
 // start starts converting a tensor.
 func (s *streams) start(it *item) *stream {
-	out := &stream{item: it, pieces: make(chan []byte, ahead)}
+	out := &stream{item: it, pieces: make(chan *[]byte, ahead)}
 	out.tally.rows = vector.NewZeroRows(it.to.Shape)
 	s.running.Go(func() {
 		work.Catch(func() error { return s.convert(out) }, func(err error) {
@@ -80,8 +80,9 @@ func (s *streams) start(it *item) *stream {
 func (s *streams) convert(out *stream) error {
 	accepted := s.j.o.Lossy || s.j.named(overflow(out.item, 0))
 	return s.read.each(out.item.from, func(p *piece) error {
-		b := make([]byte, bytesOf(&out.item.to, p.n))
-		err := out.next(p, b)
+		b := buffers.Get().(*[]byte)
+		*b = room(*b, bytesOf(&out.item.to, p.n))
+		err := out.next(p, *b)
 		if err != nil {
 			return err
 		}
@@ -100,21 +101,27 @@ func (s *streams) convert(out *stream) error {
 // stream is the data of a tensor, converted by another goroutine. It is an io.Reader.
 type stream struct {
 	item   *item
-	pieces chan []byte
-	err    error  // valid once pieces is closed
-	tally  tally  // likewise
-	left   []byte // unread rest of the piece that is being read
+	pieces chan *[]byte
+	err    error   // valid once pieces is closed
+	tally  tally   // likewise
+	piece  *[]byte // that is being read
+	left   []byte  // unread rest of piece
 }
+
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
 // Read implements io.Reader. A panic or Goexit of the converting goroutine, such as a panic of the
 // source's reader, happens in the caller's goroutine.
 func (s *stream) Read(p []byte) (int, error) {
 	if len(s.left) == 0 {
-		piece, isOpen := <-s.pieces
-		if !isOpen {
+		if s.piece != nil {
+			buffers.Put(s.piece)
+		}
+		s.piece = <-s.pieces
+		if s.piece == nil {
 			return 0, work.Rethrow(s.err)
 		}
-		s.left = piece
+		s.left = *s.piece
 	}
 	n := copy(p, s.left)
 	s.left = s.left[n:]
