@@ -272,7 +272,12 @@ func (p *parser) readRecord(off, end int64) (c constantRecord, err error) {
 		return c, err
 	}
 	if int64(len(b)) < size {
-		return c, p.constantFields(off, b).Err()
+		err := p.constantFields(off, b).Err()
+		if err == nil { // another process has changed the number of dims since
+			err = wire.Errorf(formatName, "constant", off, format.ErrTruncated,
+				"%d bytes, %d are left before the operator graph", size, end-off)
+		}
+		return c, err
 	}
 	c = decodeConstant(b)
 	c.at = off

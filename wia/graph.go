@@ -43,7 +43,7 @@ func (p *parser) Initializer(at int64, m messages.Message, main bool) (string, b
 	}
 	err = p.checkInitializer(main)
 	if err != nil {
-		return "", false, ofTensor(err, at)
+		return "", false, messages.MessageAt(err, at)
 	}
 	return string(h.name), true, nil
 }
@@ -95,11 +95,11 @@ func (p *parser) Attribute(at int64, pieces []messages.Message) (tensor.View, er
 	}
 	err := h.check()
 	if err != nil {
-		return tensor.View{}, ofTensor(err, at)
+		return tensor.View{}, messages.MessageAt(err, at)
 	}
 	err = p.addExternalInGraph()
 	if err != nil {
-		return tensor.View{}, ofTensor(err, at)
+		return tensor.View{}, messages.MessageAt(err, at)
 	}
 	return p.f.view(h, p.f.graph().data)
 }

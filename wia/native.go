@@ -3,7 +3,6 @@ package wia
 import (
 	"bytes"
 	"cmp"
-	"fmt"
 	"slices"
 
 	"github.com/weightmap/weightmap/format/schema"
@@ -108,7 +107,8 @@ func (f *parsed) nativeGraph() ([]byte, error) {
 	if g.size == 0 {
 		return nil, nil
 	}
-	in := inliner{parsed: f}
+	in := inliner{f, onnxgraph.Inliner{Memory: f.memory}}
+	defer in.Close()
 	e := dialect.Edit()
 	if slices.ContainsFunc(f.externals, func(x externalRange) bool { return x.tensor < 0 }) {
 		e.Replace = in.replace
@@ -132,7 +132,7 @@ func (f *parsed) nativeGraph() ([]byte, error) {
 // inliner puts external data of tensors into their messages.
 type inliner struct {
 	*parsed
-	size int64 // of all data so far
+	onnxgraph.Inliner
 }
 
 // replace appends the fields of a tensor with its external data.
@@ -145,21 +145,8 @@ func (in *inliner) replace(b []byte, m messages.Message) ([]byte, bool, error) {
 	if err != nil {
 		return b, false, err
 	}
-	in.size += v.Info().Size
-	if in.size > onnxgraph.MaxTensor {
-		return b, false, fmt.Errorf("%w: external data of %d bytes for tensors inside a graph",
-			tensor.ErrLimit, in.size)
-	}
-	v, err = v.Clone()
-	if err != nil {
-		return b, false, err
-	}
-	data, err := v.Bytes()
-	if err != nil {
-		return b, false, err
-	}
-	b = messages.AppendOthers(b, m, rawData, externalData)
-	return messages.AppendBytes(b, rawData, data), true, nil
+	b, err = in.Append(b, m, v, rawData, rawData, externalData)
+	return b, err == nil, err
 }
 
 // original is the decoded Native of a schema, updated to match the schema.

@@ -8,6 +8,7 @@ import (
 	"github.com/weightmap/weightmap/internal/codec"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/messages"
+	"github.com/weightmap/weightmap/internal/seal"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -75,7 +76,8 @@ func (p *parser) loadBlock(b block) (*payload, error) {
 		return to, nil
 	}
 	if b != tensorBlock {
-		if err := p.f.memory.Structure(s.size); err != nil {
+		err := p.f.memory.Structure(s.size)
+		if err != nil {
 			return fail(b.String()+"_size", err)
 		}
 	}
@@ -83,26 +85,38 @@ func (p *parser) loadBlock(b block) (*payload, error) {
 	if err != nil {
 		return fail(b.String(), err)
 	}
-	var data []byte
-	if cipher == nil {
-		data, err = driver.Private(p.f.src, s.off, s.size)
-	} else {
-		base = -1
-		data, err = cipher.OpenAt(p.f.src, s.off, s.size, []byte(b.String()))
-	}
-	if _, located := err.(*tensor.Error); err != nil && (cipher == nil || located) {
+	data, err := p.readBlock(b, cipher)
+	if err != nil {
 		return nil, err
 	}
-	if z, most := codecs[p.f.hdr.compression], maxInflated[b]; z != nil && most > 0 && err == nil {
+	if cipher != nil {
 		base = -1
-		data, err = codec.Section(z, data, -1, most, p.f.memory)
-		p.f.memory.Release(s.size)
 	}
-	if err != nil {
-		return fail(b.String(), err)
+	z := codecs[p.f.hdr.compression]
+	if z != nil && maxInflated[b] > 0 {
+		base = -1
+		data, err = codec.Section(z, data, -1, maxInflated[b], p.f.memory)
+		p.f.memory.Release(s.size)
+		if err != nil {
+			return fail(b.String(), err)
+		}
 	}
 	*to = payload{data: data, size: int64(len(data)), base: base, at: s.off}
 	return to, nil
+}
+
+// readBlock reads the bytes of a block into private memory, and decrypts them unless cipher is nil.
+func (p *parser) readBlock(b block, cipher *seal.Cipher) ([]byte, error) {
+	s := p.f.hdr.blocks[b]
+	if cipher == nil {
+		return driver.Private(p.f.src, s.off, s.size)
+	}
+	data, err := cipher.OpenAt(p.f.src, s.off, s.size, []byte(b.String()))
+	_, isPlaced := err.(*tensor.Error)
+	if err != nil && !isPlaced {
+		err = wire.Error(formatName, b.String(), s.off, err)
+	}
+	return data, err
 }
 
 // payloadOf returns the payload that holds tensor i.

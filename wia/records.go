@@ -87,7 +87,7 @@ func (p *parser) listGraph(counts *messages.Counts) error {
 		}
 		err = p.add(graphBlock, f.ValueAt())
 		if err != nil {
-			return p.f.graph().place(graphBlock, typeGraph, ofTensor(err, f.At()))
+			return p.f.graph().place(graphBlock, typeGraph, messages.MessageAt(err, f.At()))
 		}
 	}
 	return nil
@@ -160,12 +160,12 @@ func (r *blockReader) record(s *messages.Scan, t messages.Type, dataField int) {
 	}
 	r.counts.Around = 1
 	m, bad := table.Check(t, r.shell.Text(), r.counts)
-	err := messages.Lowest(r.placeShell(s, t, bad), f.Err())
+	err := messages.Lowest(s.Place(&r.shell, table, t, bad), f.Err())
 	if err != nil {
 		s.Stop(err)
 		return
 	}
-	s.Stop(r.placeShell(s, t, r.decode(s, m, data)))
+	s.Stop(s.Place(&r.shell, table, t, r.decode(s, m, data)))
 }
 
 // decode decodes and lists the record that was read, and keeps it if Native has something of it.
@@ -194,23 +194,6 @@ func (r *blockReader) decode(s *messages.Scan, m messages.Message, data valueHea
 		s.ReplaceWith(&r.f.more, &r.shell)
 	}
 	return nil
-}
-
-// placeShell adds field and offset to an error about the record in the current field of the block.
-func (r *blockReader) placeShell(s *messages.Scan, t messages.Type, err error) error {
-	e, ok := err.(*messages.Error)
-	if !ok {
-		return err
-	}
-	at := s.At
-	if e.At == ofMessage {
-		e.At = 0
-		e.Whole = true
-	} else {
-		at = r.shell.At(e.At) + e.Skip
-	}
-	name := messages.Join(s.Name(), table.Path(t, r.shell.Text(), e))
-	return &messages.Placed{Field: name, At: at, Short: e.Short, Err: e.Err}
 }
 
 // add checks the tensor in head, which is a tensor of the file, and adds it to the index. at is the
@@ -249,7 +232,7 @@ func (p *parser) add(b block, at int64) error {
 // inner adds the field of a CompressedTensor with the tensor to an error about the tensor.
 func (h *head) inner(err error) error {
 	e, ok := err.(*messages.Error)
-	if ok && h.compressed && e.At == ofMessage {
+	if ok && h.compressed && e.At == messages.OfMessage {
 		e.Field = messages.Join("tensor", e.Field)
 	}
 	return err
@@ -267,7 +250,7 @@ func (p *parser) checkCompressed() (Compression, error) {
 	case h.data != 0:
 		return 0, badField("tensor", "a compressed tensor carries data itself")
 	case h.compression < 0 || h.compression > int32(Zstd):
-		return 0, messages.Errorf(ofMessage, "compression", format.ErrUnsupported,
+		return 0, messages.Errorf(messages.OfMessage, "compression", format.ErrUnsupported,
 			"code %d", h.compression)
 	case h.uncompressed != h.size:
 		return 0, badField("uncompressed_size",

@@ -178,33 +178,21 @@ func (h *head) readCompressed(m messages.Message) error {
 	return nil
 }
 
-// ofMessage is the offset of an error about the tensor, which ofTensor replaces.
-const ofMessage = -1
-
 // badField returns an error about a field of the tensor, which may be missing.
 func badField(field, text string, args ...any) error {
-	return messages.Errorf(ofMessage, field, tensor.ErrCorrupt, text, args...)
+	return messages.Errorf(messages.OfMessage, field, tensor.ErrCorrupt, text, args...)
 }
 
 // wrongField is badField for an error that exists.
 func wrongField(field string, err error) error {
-	return &messages.Error{At: ofMessage, Field: field, Err: err}
-}
-
-// ofTensor adds the offset of the tensor's field to an error about the tensor.
-func ofTensor(err error, at int64) error {
-	e, ok := err.(*messages.Error)
-	if ok && e.At == ofMessage {
-		e.At = at
-	}
-	return err
+	return &messages.Error{At: messages.OfMessage, Field: field, Err: err}
 }
 
 // check checks dtype and dims, and that the data has the size they require.
 func (h *head) check() error {
 	h.dtype = dtypeOf(h.code)
 	if h.dtype == tensor.Invalid {
-		return messages.Errorf(ofMessage, "dtype", format.ErrUnsupported, "dtype code %d", h.code)
+		return messages.Errorf(messages.OfMessage, "dtype", format.ErrUnsupported, "dtype code %d", h.code)
 	}
 	var err error
 	h.size, err = h.dims.ByteSize(h.dtype)

@@ -59,11 +59,11 @@ func (f *parsed) findExternal(h *head) error {
 	// To the end of the file.
 	n := size - h.ext.offset
 	if n < 0 {
-		return messages.Errorf(ofMessage, "external_data.offset", tensor.ErrTruncated,
+		return messages.Errorf(messages.OfMessage, "external_data.offset", tensor.ErrTruncated,
 			"%d, the file has %d bytes", h.ext.offset, size)
 	}
 	elems, _ := tensor.Shape(h.dims).Elems()
-	return h.setSize(n, elems, ofMessage, "external_data.length")
+	return h.setSize(n, elems, messages.OfMessage, "external_data.length")
 }
 
 // Attribute implements onnxgraph.Tensors.
@@ -73,7 +73,7 @@ func (f *parsed) Attribute(at int64, pieces []messages.Message) (tensor.View, er
 	if err != nil {
 		return tensor.View{}, err
 	}
-	err = ofTensor(f.checkTensor(h), at)
+	err = messages.MessageAt(f.checkTensor(h), at)
 	if err != nil {
 		return tensor.View{}, err
 	}
@@ -123,19 +123,19 @@ func (f *parsed) Initializer(at int64, m messages.Message, main bool) (string, b
 	if err != nil {
 		return "", false, err
 	}
-	err = ofTensor(f.checkTensor(h), at)
+	err = messages.MessageAt(f.checkTensor(h), at)
 	if err != nil {
 		return "", false, err
 	}
 	f.outside = f.outside || h.location == 1
-	return string(h.name), true, ofTensor(checkName(h.name), at)
+	return string(h.name), true, messages.MessageAt(checkName(h.name), at)
 }
 
 func checkName(name []byte) error {
 	err := driver.CheckName(name)
 	if err != nil {
 		err = fmt.Errorf("%w: %w", tensor.ErrCorrupt, err)
-		return &messages.Error{At: ofMessage, Field: "name", Err: err}
+		return &messages.Error{At: messages.OfMessage, Field: "name", Err: err}
 	}
 	return nil
 }
@@ -176,7 +176,7 @@ func (f *parsed) Sparse(at int64, m messages.Message, main bool) error {
 		return nil
 	}
 	_, err := f.checkSparse(m)
-	return ofTensor(err, at)
+	return messages.MessageAt(err, at)
 }
 
 // addSparse lists a sparse initializer, whose message is at from..to in the file.
@@ -236,7 +236,7 @@ func (f *parsed) checkPart(h *head, c *messages.Cursor) error {
 		return err
 	}
 	f.outside = f.outside || h.location == 1
-	return ofTensor(f.checkTensor(h), c.At())
+	return messages.MessageAt(f.checkTensor(h), c.At())
 }
 
 // index reports whether a tensor can hold the indices of n values, linear or of each dim.

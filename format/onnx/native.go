@@ -1,13 +1,10 @@
 package onnx
 
 import (
-	"fmt"
-
 	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/messages"
 	"github.com/weightmap/weightmap/internal/onnxgraph"
 	"github.com/weightmap/weightmap/internal/wire"
-	"github.com/weightmap/weightmap/tensor"
 )
 
 // Native implements driver.Parsed: the model without the data of its tensors, as one message. An
@@ -30,8 +27,8 @@ func (f *parsed) Native() (*schema.Native, error) {
 // raw returns the model without the data of its tensors. External data of tensors that are not
 // listed becomes part of it.
 func (f *parsed) raw() ([]byte, error) {
-	in := inliner{parsed: f}
-	defer func() { f.memory.Release(in.size) }()
+	in := inliner{f, onnxgraph.Inliner{Memory: f.memory}}
+	defer in.Close()
 	e := dialect.Edit()
 	if f.outside {
 		e.Replace = in.replace
@@ -101,7 +98,7 @@ func sparseName(m messages.Message) (name string) {
 // inliner puts external data of tensors into their messages.
 type inliner struct {
 	*parsed
-	size int64 // of all data so far
+	onnxgraph.Inliner
 }
 
 // replace appends the fields of a tensor with its external data.
@@ -110,25 +107,6 @@ func (in *inliner) replace(b []byte, m messages.Message) ([]byte, bool, error) {
 	if h.read(m) != nil || h.check() != nil || h.location != 1 {
 		return b, false, nil
 	}
-	v := in.view(h)
-	size := v.Info().Size
-	err := in.memory.Reserve(size)
-	if err != nil {
-		return b, false, err
-	}
-	in.size += size
-	if in.size > onnxgraph.MaxTensor {
-		return b, false, fmt.Errorf("%w: external data of %d bytes for tensors inside a graph",
-			tensor.ErrLimit, in.size)
-	}
-	v, err = v.Clone()
-	if err != nil {
-		return b, false, err
-	}
-	data, err := v.Bytes()
-	if err != nil {
-		return b, false, err
-	}
-	b = messages.AppendOthers(b, m, rawData, externalData, dataLocation)
-	return messages.AppendBytes(b, rawData, data), true, nil
+	b, err := in.Append(b, m, in.view(h), rawData, rawData, externalData, dataLocation)
+	return b, err == nil, err
 }

@@ -204,5 +204,5 @@ func (f *parsed) declareTensor(at int64, m messages.Message) error {
 		return err
 	}
 	f.outside = true
-	return ofTensor(f.checkTensor(h), at)
+	return messages.MessageAt(f.checkTensor(h), at)
 }

@@ -103,13 +103,13 @@ func (r *reader) readInitializer(g *messages.Scan) {
 		}
 	}
 	m, bad := table.Check(typeTensor, r.shell.Text(), r.counts)
-	err := messages.Lowest(r.placeShell(g, typeTensor, bad), t.Err())
+	err := messages.Lowest(g.Place(&r.shell, table, typeTensor, bad), t.Err())
 	if err != nil {
 		g.Stop(err)
 		return
 	}
 	g.ReplaceWith(&r.graph, &r.shell)
-	g.Stop(r.placeShell(g, typeTensor, r.addInitializer(g, m)))
+	g.Stop(g.Place(&r.shell, table, typeTensor, r.addInitializer(g, m)))
 }
 
 // mark keeps an empty field in the place of data.
@@ -164,28 +164,11 @@ func (r *reader) readSparse(g *messages.Scan) {
 		s.Keep(&r.shell)
 	}
 	m, bad := table.Check(typeSparse, r.shell.Text(), r.counts)
-	err := messages.Lowest(r.placeShell(g, typeSparse, bad), s.Err())
+	err := messages.Lowest(g.Place(&r.shell, table, typeSparse, bad), s.Err())
 	if err != nil {
 		g.Stop(err)
 		return
 	}
 	g.ReplaceWith(&r.graph, &r.shell)
-	g.Stop(r.placeShell(g, typeSparse, r.addSparse(m, g.Value, g.End)))
-}
-
-// placeShell adds field and offset to an error about the tensor in the current field of the graph.
-func (r *reader) placeShell(g *messages.Scan, t messages.Type, err error) error {
-	e, ok := err.(*messages.Error)
-	if !ok {
-		return err
-	}
-	at := g.At
-	if e.At == ofMessage {
-		e.At = 0
-		e.Whole = true
-	} else {
-		at = r.shell.At(e.At) + e.Skip
-	}
-	name := messages.Join(g.Name(), table.Path(t, r.shell.Text(), e))
-	return &messages.Placed{Field: name, At: at, Err: e.Err}
+	g.Stop(g.Place(&r.shell, table, typeSparse, r.addSparse(m, g.Value, g.End)))
 }

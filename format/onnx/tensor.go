@@ -169,21 +169,9 @@ func (h *head) readEntry(at int64, m messages.Message) error {
 	return nil
 }
 
-// ofMessage is the offset of an error about the tensor, which ofTensor replaces.
-const ofMessage = -1
-
 // badField returns an error about a field of the tensor, which may be missing.
 func badField(field, text string, args ...any) error {
-	return messages.Errorf(ofMessage, field, tensor.ErrCorrupt, text, args...)
-}
-
-// ofTensor adds the offset of the tensor's field to an error about the tensor.
-func ofTensor(err error, at int64) error {
-	e, ok := err.(*messages.Error)
-	if ok && e.At == ofMessage {
-		e.At = at
-	}
-	return err
+	return messages.Errorf(messages.OfMessage, field, tensor.ErrCorrupt, text, args...)
 }
 
 // check checks what depends on several fields.
@@ -203,7 +191,7 @@ func (h *head) check() error {
 	case h.code == 0:
 		return badField("data_type", "missing or UNDEFINED")
 	case h.segmented:
-		return messages.Errorf(ofMessage, "segment", format.ErrUnsupported, "tensors in several pieces")
+		return messages.Errorf(messages.OfMessage, "segment", format.ErrUnsupported, "tensors in several pieces")
 	case h.location != 0 && h.location != 1:
 		return badField("data_location", "code %d", h.location)
 	case h.lists > 1:
@@ -228,7 +216,7 @@ func (h *head) check() error {
 
 func wrongDims(err error) error {
 	err = fmt.Errorf("%w: %w", tensor.ErrCorrupt, err)
-	return &messages.Error{At: ofMessage, Field: "dims", Err: err}
+	return &messages.Error{At: messages.OfMessage, Field: "dims", Err: err}
 }
 
 // listName returns the name of the field of typed data.
@@ -291,7 +279,7 @@ func (h *head) checkExternal(elems int64) error {
 	err := external.CheckLocation(e.location)
 	switch {
 	case err != nil:
-		return &messages.Error{At: ofMessage, Field: "external_data.location", Err: err}
+		return &messages.Error{At: messages.OfMessage, Field: "external_data.location", Err: err}
 	case e.err != nil:
 		return e.err
 	case e.length > math.MaxInt64-e.offset:
@@ -299,7 +287,7 @@ func (h *head) checkExternal(elems int64) error {
 	case e.length < 0:
 		return nil
 	}
-	return h.setSize(e.length, elems, ofMessage, "external_data.length")
+	return h.setSize(e.length, elems, messages.OfMessage, "external_data.length")
 }
 
 // inFields reports whether the bytes of the tensor are the list's fields: for strings,

@@ -64,6 +64,24 @@ func (c *Copy) Drop() {
 	*c = Copy{memory: c.memory}
 }
 
+// Place adds field and place to an error about a copy of the current field, which is a message of a
+// type. Other errors stay as they are.
+func (s *Scan) Place(c *Copy, schema Schema, t Type, err error) error {
+	e, ok := err.(*Error)
+	if !ok {
+		return err
+	}
+	at := s.At
+	if e.At == OfMessage {
+		e.At = 0
+		e.Whole = true
+	} else {
+		at = c.At(e.At) + e.Skip
+	}
+	name := Join(s.Name(), schema.Path(t, c.Text(), e))
+	return &Placed{Field: name, At: at, Err: e.Err}
+}
+
 // Keep appends the current field.
 func (s *Scan) Keep(c *Copy) { s.kept(c.append(s.section, s.At, s.End)) }
 

@@ -17,6 +17,18 @@ type Error struct {
 	Err   error
 }
 
+// OfMessage is the offset of an error about a message whose place the caller knows: see MessageAt.
+const OfMessage = -1
+
+// MessageAt gives an error about a message the offset of the field with the message.
+func MessageAt(err error, at int64) error {
+	e, ok := err.(*Error)
+	if ok && e.At == OfMessage {
+		e.At = at
+	}
+	return err
+}
+
 // Error implements error.
 func (e *Error) Error() string { return e.Err.Error() }
 
