@@ -32,7 +32,7 @@ func (m *Model) Value(key string) (any, error) {
 		}
 		if !ok {
 			field := fmt.Sprintf("metadata %q", key)
-			return value, &tensor.Error{Format: m.desc.Name, Path: m.path, Field: field, Offset: -1, Err: tensor.ErrNotFound}
+			return value, m.locate(tensor.ErrNotFound, m.path, field)
 		}
 		return value, nil
 	})

@@ -37,7 +37,8 @@ func (m *Model) decoded(i int, keep bool) ([]byte, error) {
 		}
 		size := m.index.Size(i)
 		if int64(len(b)) != size {
-			return b, m.about(m.index.Name(i), -1, fmt.Errorf("%w: %d bytes were loaded, it has %d", tensor.ErrCorrupt, len(b), size))
+			err := fmt.Errorf("%w: %d bytes were loaded, it has %d", tensor.ErrCorrupt, len(b), size)
+			return b, m.about(m.index.Name(i), -1, err)
 		}
 		return b, nil
 	})

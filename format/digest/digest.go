@@ -44,7 +44,8 @@ import (
 // by one goroutine at a time with the bytes of all tensors as the total. Errors are those of
 // View.ReadInto, and the context's.
 func Tensors(ctx context.Context, m *format.Model, progress format.Progress) (sum [sha256.Size]byte, err error) {
-	r := &reader{ctx: cmp.Or(ctx, context.Background()), m: m, Progress: work.Progress{Report: progress}}
+	r := &reader{ctx: cmp.Or(ctx, context.Background()), m: m}
+	r.Progress.Report = progress
 	var views []tensor.View
 	err = m.Guard(func() error {
 		for _, v := range m.Tensors() {

@@ -85,7 +85,8 @@ func (r *reader) readInitializer(g *messages.Scan) {
 	code := uint64(0) // of the last type
 	t := g.Inner(typeTensor)
 	for t.Next() {
-		isPadding := t.Number == dataType && t.Wire == messages.Varint && last == dataType && t.Bits == code
+		isAgain := t.Number == dataType && last == dataType
+		isPadding := isAgain && t.Wire == messages.Varint && t.Bits == code
 		last = t.Number
 		switch {
 		case isPadding:

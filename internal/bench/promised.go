@@ -35,9 +35,12 @@ func (t *targets) mobi() {
 				return writeMOBI(b, path, n.model, form.dtype, form.compression)
 			})
 			of := fmt.Sprintf("%s model (%s)", n.network, form.name)
-			t.add(row{name: "MOBI: parse the header of a " + of, limit: 1, unit: "ms", measure: headerOf(file)})
-			t.add(row{name: "MOBI: load a " + of, limit: n.load, unit: "ms", measure: timed(file, loadingWith(format.CheckAll))})
-			t.add(row{name: "MOBI: file size of a " + of, limit: n.size, unit: "MB", measure: megabytes(file, 1e6)})
+			t.add(row{name: "MOBI: parse the header of a " + of, limit: 1, unit: "ms",
+				measure: headerOf(file)})
+			t.add(row{name: "MOBI: load a " + of, limit: n.load, unit: "ms",
+				measure: timed(file, loadingWith(format.CheckAll))})
+			t.add(row{name: "MOBI: file size of a " + of, limit: n.size, unit: "MB",
+				measure: megabytes(file, 1e6)})
 		}
 	}
 }
@@ -59,7 +62,7 @@ func writeMOBI(b *testing.B, path string, m Model, d tensor.DType, compression s
 }
 
 // ofMLE writes a model as MLE.
-func ofMLE(m Model, o format.WriteOptions) func(b *testing.B, path string) error {
+func ofMLE(m Model, o format.WriteOptions) writing {
 	return func(_ *testing.B, path string) error {
 		p, data := m.Schema()
 		o.NoSync = true
@@ -93,9 +96,11 @@ func (t *targets) mleTimes() {
 		name := func(what string) string { return "MLE: " + what + ", " + v.name }
 		t.add(row{name: name("File Open"), limit: v.open, unit: "ms", measure: timed(file, opening)})
 		t.add(row{name: name("Header Parse"), limit: v.header, unit: "ms", measure: headerOf(file)})
-		t.add(row{name: name("Weight Load"), limit: v.load, unit: "ms", measure: timed(file, loadingWith(format.CheckStructure)), why: v.why})
+		t.add(row{name: name("Weight Load"), limit: v.load, unit: "ms", why: v.why,
+			measure: timed(file, loadingWith(format.CheckStructure))})
 		if v.verify > 0 {
-			t.add(row{name: name("Verification"), limit: v.verify, unit: "ms", measure: verifyingOf(file), why: v.why})
+			t.add(row{name: name("Verification"), limit: v.verify, unit: "ms", why: v.why,
+				measure: verifyingOf(file)})
 		}
 	}
 }
@@ -115,15 +120,18 @@ func (t *targets) mleSizes() {
 	} {
 		size := func(what string, limit float64, m Model, o format.WriteOptions) {
 			file := t.file(n.name+"-"+what+".mle", ofMLE(m, o))
-			t.add(row{name: "MLE: " + n.name + ", " + what, limit: limit, unit: "MB", measure: megabytes(file, n.unit)})
+			t.add(row{name: "MLE: " + n.name + ", " + what, limit: limit, unit: "MB",
+				measure: megabytes(file, n.unit)})
 		}
 		size("Original", n.whole, n.model, format.WriteOptions{Format: mle.Format{Version: 1}})
 		size("v2.0 (ZSTD), pruned to a third", n.zstd, n.model, zstd(true))
-		size("v2.0 (Quantized)", n.quarter, n.model, format.WriteOptions{Format: mle.Format{Lossy: mle.MethodInt8, Chunked: true}})
+		quantized := mle.Format{Lossy: mle.MethodInt8, Chunked: true}
+		size("v2.0 (Quantized)", n.quarter, n.model, format.WriteOptions{Format: quantized})
 	}
 	file := t.file("trained.mle", ofMLE(resNet50, zstd(true)))
-	t.add(row{name: "MLE: ResNet-50, v2.0 (ZSTD), as trained", limit: 32, unit: "MB", measure: megabytes(file, mebi),
-		why: "the mantissas of trained float32 weights are random"})
+	t.add(row{name: "MLE: ResNet-50, v2.0 (ZSTD), as trained", limit: 32, unit: "MB",
+		measure: megabytes(file, mebi),
+		why:     "the mantissas of trained float32 weights are random"})
 }
 
 // Pruned networks of the sizes in MLE's tables: of each row of 64 numbers in three, one is left.

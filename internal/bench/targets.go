@@ -63,13 +63,20 @@ func (t *targets) add(r row) {
 		}
 		b.ReportMetric(f.best, "best-"+r.unit)
 		b.ReportMetric(f.median, "median-"+r.unit)
-		line = fmt.Sprintf("%-62s %8.3g %8.3g %8v %-4s %s\n", r.name, f.best, f.median, r.limit, r.unit, word)
+		line = fmt.Sprintf("%-62s %8.3g %8.3g %8v %-4s %s\n",
+			r.name, f.best, f.median, r.limit, r.unit, word)
 	})
 	t.text += line
 }
 
+// writing writes a model to a path, and pathOf returns the path of one.
+type (
+	writing func(b *testing.B, path string) error
+	pathOf  func(b *testing.B) string
+)
+
 // file returns the path of a file, which is written when it is first used.
-func (t *targets) file(name string, write func(b *testing.B, path string) error) func(b *testing.B) string {
+func (t *targets) file(name string, write writing) pathOf {
 	path := filepath.Join(t.dir, name)
 	return func(b *testing.B) string {
 		_, err := os.Stat(path)
@@ -120,7 +127,7 @@ func milliseconds(b *testing.B, op func() error) figure {
 }
 
 // timed returns the measure of an operation on a file.
-func timed(file func(b *testing.B) string, op func(path string) func() error) func(b *testing.B) figure {
+func timed(file pathOf, op func(path string) func() error) func(b *testing.B) figure {
 	return func(b *testing.B) figure { return milliseconds(b, op(file(b))) }
 }
 
@@ -166,12 +173,12 @@ func parsing(b *testing.B, path string) func() error {
 }
 
 // headerOf returns the measure of parsing.
-func headerOf(file func(b *testing.B) string) func(b *testing.B) figure {
+func headerOf(file pathOf) func(b *testing.B) figure {
 	return func(b *testing.B) figure { return milliseconds(b, parsing(b, file(b))) }
 }
 
 // verifyingOf returns the measure of what checking all checksums adds to a load.
-func verifyingOf(file func(b *testing.B) string) func(b *testing.B) figure {
+func verifyingOf(file pathOf) func(b *testing.B) figure {
 	return func(b *testing.B) figure {
 		path := file(b)
 		f := alternate(b, loadingWith(format.CheckTouch)(path), loadingWith(format.CheckStructure)(path))
@@ -183,7 +190,7 @@ func verifyingOf(file func(b *testing.B) string) func(b *testing.B) figure {
 
 // megabytes returns the measure of the size of a file in units of a number of bytes, rounded to
 // whole ones as the specifications' figures are.
-func megabytes(file func(b *testing.B) string, unit float64) func(b *testing.B) figure {
+func megabytes(file pathOf, unit float64) func(b *testing.B) figure {
 	return func(b *testing.B) figure {
 		st, err := os.Stat(file(b))
 		expect.OK(b, err)

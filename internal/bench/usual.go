@@ -22,20 +22,22 @@ var gpt2Trained = uniform("gpt2", 148, 925_600)
 func (t *targets) usual() {
 	for _, f := range []struct {
 		name  string
-		write func(b *testing.B, path string) error
+		write writing
 	}{
 		{"safetensors", writeUsual("safetensors")},
 		{"gguf", writeUsual("gguf")},
 		{"pt", writePT},
 	} {
 		file := t.file("gpt2."+f.name, f.write)
-		t.add(row{name: f.name + ": open a model of 548 MB", limit: 1, unit: "ms", measure: timed(file, opening)})
-		t.add(row{name: f.name + ": load it into memory, relative to reading the file", limit: 1.15, unit: "x",
+		t.add(row{name: f.name + ": open a model of 548 MB", limit: 1, unit: "ms",
+			measure: timed(file, opening)})
+		t.add(row{name: f.name + ": load it into memory, relative to reading the file",
+			limit: 1.15, unit: "x",
 			measure: func(b *testing.B) figure { return loadingInto(b, file(b)) }})
 	}
 }
 
-func writeUsual(name string) func(b *testing.B, path string) error {
+func writeUsual(name string) writing {
 	return func(_ *testing.B, path string) error {
 		_, err := Write(name, path, gpt2Trained, noSync)
 		return err
@@ -121,8 +123,9 @@ func writePT(_ *testing.B, path string) (err error) {
 func pickled(name, key string, n int64) string {
 	text := func(s string) string { return "X" + string([]byte{byte(len(s)), 0, 0, 0}) + s }
 	elems := "J" + string([]byte{byte(n), byte(n >> 8), byte(n >> 16), byte(n >> 24)})
-	return text(name) + "ctorch._utils\n_rebuild_tensor_v2\n((" + text("storage") + "ctorch\nFloatStorage\n" +
-		text(key) + text("cpu") + elems + "tQK\x00" + elems + "\x85K\x01\x85\x89ccollections\nOrderedDict\n)RtR"
+	storage := text("storage") + "ctorch\nFloatStorage\n" + text(key) + text("cpu") + elems + "tQ"
+	return text(name) + "ctorch._utils\n_rebuild_tensor_v2\n((" + storage + "K\x00" +
+		elems + "\x85K\x01\x85\x89ccollections\nOrderedDict\n)RtR"
 }
 
 // countingWriter counts what is written.

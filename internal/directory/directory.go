@@ -231,11 +231,15 @@ func (r *Rule) undecided(models []string, entries []driver.DirEntry) error {
 		lost := missingPart(models, models[0])
 		same := func(name string) bool { return shards.Stem(name) == shards.Stem(models[0]) }
 		if lost != "" && !slices.ContainsFunc(models, func(name string) bool { return !same(name) }) {
-			return &Undecided{models, fmt.Sprintf("the directory has only a part of a model: %s is not there: get it, or open a part by its name, %s", lost, models[0]), tensor.ErrUnsupported}
+			text := fmt.Sprintf("the directory has only a part of a model: %s is not there: "+
+				"get it, or open a part by its name, %s", lost, models[0])
+			return &Undecided{models, text, tensor.ErrUnsupported}
 		}
 		isAlone := func(name string) bool { return name == unpackedPickle } // its directory is the model
 		files := slices.DeleteFunc(slices.Clone(models), isAlone)
-		return &Undecided{files, fmt.Sprintf("the directory has several models: %s; open one by its name, such as %s", list(models), models[0]), tensor.ErrUnsupported}
+		text := fmt.Sprintf("the directory has several models: %s; open one by its name, such as %s",
+			list(models), models[0])
+		return &Undecided{files, text, tensor.ErrUnsupported}
 	}
 	var names []string
 	for _, e := range entries {

@@ -29,7 +29,8 @@ func Snapshot(main string, snapshots []driver.DirEntry) (string, error) {
 	case main == "" && len(names) == 0:
 		return "", &Undecided{text: "the repository has no snapshot: download it, with hf download ORG/NAME", err: tensor.ErrUnknownFormat}
 	case main == "":
-		text := fmt.Sprintf("the repository has several snapshots, and refs/main does not name one: %s; open one by its name, such as snapshots/%s", list(names), names[0])
+		text := fmt.Sprintf("the repository has several snapshots, and refs/main does not name one: %s; "+
+			"open one by its name, such as snapshots/%s", list(names), names[0])
 		for i, name := range names {
 			names[i] = "snapshots/" + name
 		}

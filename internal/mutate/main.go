@@ -44,7 +44,9 @@ var targets = []target{
 	{"internal/source", []string{"format", "mag"}},
 	{"internal/pass", []string{"format", "tensor"}},
 	{"internal/checksum", []string{"format", "mag", "mle"}},
-	{"format", []string{"format/formattest", "format/all", "format/remote", "format/gguf", "internal/trusted", "mag", "wia"}},
+	{"format", []string{
+		"format/formattest", "format/all", "format/remote", "format/gguf", "internal/trusted", "mag", "wia",
+	}},
 }
 
 func main() {

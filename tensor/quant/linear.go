@@ -34,7 +34,8 @@ func linear(x *tensor.Info, scale, zero tensor.View, axis int) (*tensor.Quantiza
 	scales := scale.Info()
 	switch {
 	case x.DType != tensor.Int8 && x.DType != tensor.Uint8:
-		return nil, fmt.Errorf("%w: %s has no linear quantization here, int8 and uint8 have", tensor.ErrDType, x.TypeName())
+		return nil, fmt.Errorf("%w: %s has no linear quantization here, int8 and uint8 have",
+			tensor.ErrDType, x.TypeName())
 	case scales.DType != tensor.Float32:
 		return nil, fmt.Errorf("%w: the scales are %s, not float32", tensor.ErrDType, scales.TypeName())
 	case len(scales.Shape) > 1:
@@ -72,10 +73,12 @@ func zeroPoints(x *tensor.Info, shape tensor.Shape, zero tensor.View) ([]int32, 
 	}
 	info := zero.Info()
 	if info.DType != x.DType {
-		return nil, fmt.Errorf("%w: the zero points are %s, not %s", tensor.ErrDType, info.TypeName(), x.DType)
+		return nil, fmt.Errorf("%w: the zero points are %s, not %s",
+			tensor.ErrDType, info.TypeName(), x.DType)
 	}
 	if !info.Shape.Equal(shape) {
-		return nil, fmt.Errorf("%w: the zero points have the shape %v, the scales %v", tensor.ErrShape, info.Shape, shape)
+		return nil, fmt.Errorf("%w: the zero points have the shape %v, the scales %v",
+			tensor.ErrShape, info.Shape, shape)
 	}
 	values, err := tensor.Decode[float32](nil, zero)
 	if err != nil {
