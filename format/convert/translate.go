@@ -196,7 +196,7 @@ func (t *translator) run(source, target driver.Driver, hasGraphs bool) {
 	}
 }
 
-// node translates node i, with the inputs that take the place of its own.
+// node translates node i with other inputs.
 func (t *translator) node(i int, in *schema.Node) error {
 	var list []*node
 	var err error

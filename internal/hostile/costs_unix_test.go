@@ -220,7 +220,7 @@ func weights(n int) *schema.Schema {
 	return p
 }
 
-// domains returns a schema with n nodes, the operator of each from a set of its own.
+// domains returns a schema with n nodes, each with an operator of another set.
 func domains(n int) *schema.Schema {
 	p := gemms(n)
 	for i := range p.Graph.Nodes {

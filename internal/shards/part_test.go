@@ -41,7 +41,7 @@ func TestPartOf(t *testing.T) {
 	}
 }
 
-// odd is a directory whose index has a mode or a size of its own.
+// odd is a directory whose index has an unusual mode or size.
 type odd struct {
 	fstest.MapFS
 	mode fs.FileMode
