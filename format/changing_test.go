@@ -9,6 +9,7 @@ import (
 
 	"github.com/weightmap/weightmap/internal/disk"
 	"github.com/weightmap/weightmap/internal/expect"
+	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/internal/testhost"
 )
 
@@ -18,6 +19,13 @@ type stubborn struct {
 	name   string
 	err    error        // of opening that file
 	listed []disk.Entry // what the first listing has in place of the entries
+}
+
+func (s *stubborn) OpenNoLink(name string) (*source.File, bool) {
+	if name == s.name && s.err != nil {
+		return nil, false
+	}
+	return s.diskTree.OpenNoLink(name)
 }
 
 func (s *stubborn) Open(name string) (fs.File, fs.FileInfo, error) {
@@ -41,7 +49,7 @@ func stubbornDoor(t *testing.T, s *stubborn) (dir string, of door) {
 	dir = t.TempDir()
 	put(t, filepath.Join(dir, "model.safetensors"), []byte(fakeFile))
 	s.diskTree = disk.OpenDir(dir, "")
-	return dir, &directoryDoor{tree: s}
+	return dir, &directoryDoor{tree: s, holds: 1}
 }
 
 // TestDirectoryChanges: a directory that changes between its listing and the opening of a file is
@@ -93,7 +101,7 @@ func TestDeclaredFails(t *testing.T) {
 	} {
 		dir := modelDir(t)
 		s := &stubborn{diskTree: disk.OpenDir(dir, ""), name: "w.bin", err: &fs.PathError{Op: "open", Path: "w.bin", Err: tt.err}}
-		m := declared(t, dir, "w.bin", func(c *config) { c.door = &directoryDoor{tree: s} })
+		m := declared(t, dir, "w.bin", func(c *config) { c.door = &directoryDoor{tree: s, holds: 1} })
 		s.err = nil
 		if tt.want != "" {
 			expect.Refused(t, tt.err, "when the model was opened")(m.Tensor("w"))

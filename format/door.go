@@ -27,7 +27,9 @@ type door interface {
 	Path(name string) string
 	// Settle prepares for the use of the door after parsing.
 	Settle()
-	// Close ends parsing: the door keeps nothing open from then on.
+	// Hold keeps the door open from then on, so that many files can be opened from it.
+	Hold()
+	// Close ends what Hold or the parsing of a model began: the door keeps nothing open.
 	Close()
 
 	// open opens a regular file.
@@ -74,6 +76,12 @@ func (h *handle) readHead(p []byte) (n int, isWhole bool, err error) {
 	return n, isWhole, err
 }
 
+// isNoLink reports whether the file was opened by a name that is not that of a link.
+func (h *handle) isNoLink() bool {
+	_, ok := h.file.(*source.File)
+	return ok
+}
+
 func (h *handle) close() {
 	if h.file != nil {
 		h.file.Close()
@@ -86,6 +94,7 @@ func (h *handle) close() {
 
 // diskTree is a directory of package disk.
 type diskTree interface {
+	OpenNoLink(name string) (f *source.File, ok bool)
 	Open(name string) (fs.File, fs.FileInfo, error)
 	Stat(name string) (fs.FileInfo, error)
 	Entries() ([]disk.Entry, error)
@@ -103,16 +112,18 @@ var (
 type directoryDoor struct {
 	mu      sync.Mutex
 	tree    diskTree
-	parsed  bool              // each use releases the tree
+	holds   int               // if it is 0, each use releases the tree
 	entries []driver.DirEntry // nil until it is listed
 }
 
 // inDirectory returns the door of a directory. root is Options.Root.
-func inDirectory(path, root string) door { return &directoryDoor{tree: disk.OpenDir(path, root)} }
+func inDirectory(path, root string) door {
+	return &directoryDoor{tree: disk.OpenDir(path, root), holds: 1}
+}
 
 // inFS returns the door of a directory of a file system. root is Options.Root.
 func inFS(fsys fs.FS, dir, root string) door {
-	return &directoryDoor{tree: disk.OpenFS(fsys, dir, root)}
+	return &directoryDoor{tree: disk.OpenFS(fsys, dir, root), holds: 1}
 }
 
 // Path implements door.
@@ -152,18 +163,34 @@ func (d *directoryDoor) HasChanged() bool {
 	})
 }
 
+// Hold implements door.
+func (d *directoryDoor) Hold() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.holds++
+}
+
 // Close implements door.
 func (d *directoryDoor) Close() {
-	d.tree.Close()
-	d.entries = nil
-	d.parsed = true
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.holds = max(0, d.holds-1)
+	if d.holds == 0 {
+		d.tree.Close()
+		d.entries = nil
+	}
 }
 
 func (d *directoryDoor) open(name string) (*handle, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.parsed {
+	if d.holds == 0 {
 		defer d.tree.Close()
+	}
+	plain, ok := d.tree.OpenNoLink(name)
+	if ok {
+		info := plain.Info()
+		return &handle{file: plain, info: info, size: info.Size()}, nil
 	}
 	f, info, err := d.tree.Open(name)
 	if err != nil {
@@ -197,6 +224,9 @@ func (siblings) Path(string) string { return "" }
 // Settle implements door.
 func (siblings) Settle() {}
 
+// Hold implements door.
+func (siblings) Hold() {}
+
 // Close implements door.
 func (siblings) Close() {}
 
@@ -223,6 +253,7 @@ func (noDoor) HasChanged() bool                    { return false }
 func (noDoor) Entries() ([]driver.DirEntry, error) { return nil, errNoDir }
 func (noDoor) Path(name string) string             { return name }
 func (noDoor) Settle()                             {}
+func (noDoor) Hold()                               {}
 func (noDoor) Close()                              {}
 func (noDoor) open(string) (*handle, error)        { return nil, errNoDir }
 func (noDoor) stamp(string) (source.Stamp, error)  { return source.Stamp{}, errNoDir }

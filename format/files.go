@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -52,6 +53,7 @@ type file struct {
 	// Of a file that was declared while parsing.
 	state state
 	seen  source.Stamp // if it was present
+	plain bool         // it was present, and its name is not that of a link
 	kept  *handle      // the open file until it is used, nil if more than mostKept are
 	size  int64        // 0 if unknown
 	why   error        // why it could not be opened
@@ -298,10 +300,15 @@ func (f *file) keep(h *handle, isWhole bool) {
 	if h.info != nil {
 		f.state = present
 		f.seen = source.StampOf(h.info)
+		f.plain = h.isNoLink()
 	}
 	if f.of.kept == mostKept || !isWhole {
 		h.close()
 		return
+	}
+	plain, ok := h.file.(*source.File)
+	if ok {
+		h.file = plain.Kept() // the model may be forgotten without Close
 	}
 	f.of.kept++
 	f.kept = h
@@ -327,17 +334,11 @@ func (f *file) openDeclared() (*source.Region, error) {
 
 // reopen returns the declared file: the one that was kept, or what its name refers to now.
 func (f *file) reopen() (*handle, error) {
-	if h := f.kept; h != nil && h.file != nil {
-		info, err := h.file.Stat()
+	if h := f.kept; h != nil {
+		err := f.checkKept()
 		if err != nil {
 			return nil, err
 		}
-		now := source.StampOf(info)
-		if !f.seen.SameContent(&now) {
-			return nil, source.ErrReplaced
-		}
-	}
-	if h := f.kept; h != nil {
 		f.kept = nil
 		return h, nil
 	}
@@ -351,6 +352,49 @@ func (f *file) reopen() (*handle, error) {
 		return nil, err
 	}
 	return h, nil
+}
+
+// checkKept returns an error if the file that was kept has changed since.
+func (f *file) checkKept() error {
+	if f.kept.file == nil {
+		return nil
+	}
+	info, err := f.kept.file.Stat()
+	if err != nil {
+		return err
+	}
+	now := source.StampOf(info)
+	if !f.seen.SameContent(&now) {
+		return source.ErrReplaced
+	}
+	return nil
+}
+
+// readUnused fills p, which has the size of the file, with a declared file that was not used yet.
+// It does not map it. ok is false if it cannot: opening the file says why.
+func (f *file) readUnused(p []byte) (ok bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.gone || f.region.Load() != nil {
+		return false
+	}
+	h := f.kept
+	if h == nil {
+		var err error
+		h, err = f.reopen()
+		if err != nil {
+			return false
+		}
+		defer h.close()
+	} else if f.checkKept() != nil {
+		return false
+	}
+	at, ok := h.file.(io.ReaderAt)
+	if !ok {
+		return false
+	}
+	n, err := at.ReadAt(p, 0)
+	return err == nil && n == len(p)
 }
 
 // compare returns an error if an open file is not the one that was declared.

@@ -30,6 +30,9 @@ func (m *Model) nameDigest(f *file) disk.NameDigest {
 	if isOwn && (m.isDir || c.isPart) || c.fs == nil && c.path == "" {
 		return disk.NameDigest{}
 	}
+	if f.plain && disk.DigestIn("blobs/"+f.name).Hex == "" {
+		return disk.NameDigest{}
+	}
 	name := f.path()
 	if name == "" {
 		return disk.NameDigest{}

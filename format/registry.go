@@ -131,17 +131,21 @@ func ByExtension(path string) (Format, error) {
 }
 
 func byExtension(path string) (registered, bool) {
+	name := lowerBase(path)
 	for _, r := range formats() {
-		if endsLike(r.driver, path) {
+		if endsLike(r.driver, name) {
 			return r, true
 		}
 	}
 	return registered{}, false
 }
 
-func endsLike(d driver.Driver, path string) bool {
-	path = strings.ToLower(filepath.Base(path))
-	return slices.ContainsFunc(d.Describe().Extensions, func(e string) bool { return strings.HasSuffix(path, e) })
+// lowerBase returns the last element of a path in lower case.
+func lowerBase(path string) string { return strings.ToLower(filepath.Base(path)) }
+
+// endsLike reports whether a name in lower case has an extension of a format.
+func endsLike(d driver.Driver, name string) bool {
+	return slices.ContainsFunc(d.Describe().Extensions, func(e string) bool { return strings.HasSuffix(name, e) })
 }
 
 // Detect returns the name of the format of a file of size bytes that begins with head;
@@ -159,7 +163,7 @@ func Detect(head []byte, size int64) (string, error) {
 // claims the file.
 func detect(head []byte, size int64, path string) (found driver.Driver) {
 	for _, r := range formats() {
-		if r.driver.Detect(head, size) && (found == nil || endsLike(r.driver, path)) {
+		if r.driver.Detect(head, size) && (found == nil || endsLike(r.driver, lowerBase(path))) {
 			found = r.driver
 		}
 	}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/pass"
-	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -17,9 +16,9 @@ func (v *verification) unchanged() error {
 		p := &ranges[i]
 		r := v.m.spaces.files[p.File].region.Load()
 		if r == nil {
-			continue // it has no tensor to verify
+			continue // it has no tensor to verify, or verifySmall has compared it
 		}
-		err := v.pass.Compare(r, p, v.changed(r))
+		err := v.pass.Compare(r, p, v.changed(r.Path()))
 		if err != nil {
 			return err
 		}
@@ -27,12 +26,12 @@ func (v *verification) unchanged() error {
 	return v.ctx.Err()
 }
 
-// changed returns a function that returns the error for structure of r that is not what Parse has
-// read.
-func (v *verification) changed(r *source.Region) func(p *pass.Recorded) error {
+// changed returns a function that returns the error for structure of the file at a path that is not
+// what Parse has read.
+func (v *verification) changed(path string) func(p *pass.Recorded) error {
 	return func(p *pass.Recorded) error {
 		why := fmt.Errorf("%w: changed since the file was opened", tensor.ErrCorrupt)
-		return &tensor.Error{Format: v.m.desc.Name, Path: r.Path(), Field: "header", Offset: p.Offset, Err: why}
+		return &tensor.Error{Format: v.m.desc.Name, Path: path, Field: "header", Offset: p.Offset, Err: why}
 	}
 }
 
@@ -49,7 +48,7 @@ func (v *verification) Feed(h io.Writer, n driver.Space, off, size int64, part s
 	}
 	parsed := v.m.spaces.structure.Of(uint32(n))
 	at := pass.Range{File: r, Offset: off, Size: size}
-	return v.pass.Recorded(at, parsed, v.changed(r), func(b []byte) error {
+	return v.pass.Recorded(at, parsed, v.changed(r.Path()), func(b []byte) error {
 		if part != "" {
 			v.Done(int64(len(b)), part)
 		}

@@ -66,6 +66,11 @@ func (v *verification) run() error {
 		}
 		v.wanted[i] = true
 	}
+	if len(m.spaces.files) > 1 {
+		door := m.spaces.door()
+		door.Hold()
+		defer door.Close()
+	}
 	v.coverage.tensors = slices.Repeat([]string{notLooked}, m.index.Len())
 	sums := v.wantedSums()
 	for _, k := range sums {

@@ -65,6 +65,10 @@ const minJob = 16 << 10
 
 // verifyJob checks the tensors of a job, which is read at once if it is small.
 func (v *verification) verifyJob(which []int, e pass.Extent) error {
+	isDone, err := v.verifySmall(which, e)
+	if isDone {
+		return err
+	}
 	if !e.IsAlone && e.Size > 0 && e.Size <= v.limit {
 		r, err := v.m.spaces.files[e.File].open()
 		if err == nil && e.Size <= r.Size()-e.Offset { // else v.each names the tensor that lacks bytes
@@ -74,6 +78,34 @@ func (v *verification) verifyJob(which []int, e pass.Extent) error {
 		}
 	}
 	return v.each(which, 0, nil)
+}
+
+// verifySmall is verifyJob for a job in a small file that was not used yet: it reads the file at
+// once, also to compare the structure in it. Verifying 10,000 files of 320 bytes takes 3 times as
+// long if each is mapped.
+func (v *verification) verifySmall(which []int, e pass.Extent) (isDone bool, err error) {
+	f := v.m.spaces.files[e.File]
+	size := f.seen.Size()
+	if f.region.Load() != nil || f.state != present || size >= pass.Small {
+		return false, nil
+	}
+	if e.IsAlone || e.Offset+e.Size > size {
+		return false, nil
+	}
+	buf := buffer(size)
+	defer steps.Put(buf)
+	b := (*buf)[:size]
+	if !f.readUnused(b) {
+		return false, nil
+	}
+	structure := v.m.spaces.structure.Of(e.File)
+	for i := range structure {
+		p := &structure[i]
+		if p.End() > size || !p.IsSame(b[p.Offset:p.End()]) {
+			return true, v.changed(f.path())(p)
+		}
+	}
+	return true, v.each(which, 0, b)
 }
 
 // each checks tensors that are in data, which is at an offset of their file, or are to be read if

@@ -101,3 +101,49 @@ func TestNameFromPath(t *testing.T) {
 		}
 	}
 }
+
+// TestVerifySmallFiles: verifying small files of a directory maps none of them, and compares their
+// headers.
+func TestVerifySmallFiles(t *testing.T) {
+	testhost.NeedTimes(t)
+	testhost.NeedMaps(t)
+	empty := file(2, 1, [4]int32{1, 1, 1, 0}, nil).bytes()
+	large := file(2, 1, [4]int32{1, 1, 1, 100000}, int8s(100000)).bytes()
+	for _, tt := range []struct {
+		name   string
+		change func(t *testing.T, path string)
+		want   error
+		field  string
+	}{
+		{"unchanged", func(*testing.T, string) {}, nil, ""},
+		{"another header", func(t *testing.T, path string) { overwrite(t, path, 36, 4) }, tensor.ErrCorrupt, "header"},
+		{"cut", func(t *testing.T, path string) { expect.OK(t, os.Truncate(path, 65)) }, tensor.ErrCorrupt, `tensor "w"`},
+	} {
+		dir := tree(t, map[string][]byte{"empty.tsr": empty, "large.tsr": large, "w.tsr": good})
+		f, err := Open(dir, nil)
+		expect.OK(t, err)
+		tt.change(t, filepath.Join(dir, "w.tsr"))
+		_, err = f.Verify(t.Context(), nil)
+		if tt.want == nil {
+			expect.OK(t, err)
+			expect.Equal(t, int64(len(large)), f.Stats().Mapped)
+		} else {
+			var e *tensor.Error
+			if !errors.Is(err, tt.want) || !errors.As(err, &e) || e.Field != tt.field || !strings.Contains(err.Error(), "w.tsr") {
+				t.Errorf("%s: %v, want %v in %q", tt.name, err, tt.want, tt.field)
+			}
+		}
+		expect.OK(t, f.Close())
+	}
+}
+
+// overwrite replaces a byte of a file in place, and keeps the time of its last change.
+func overwrite(t *testing.T, path string, at int64, b byte) {
+	t.Helper()
+	was, err := os.Stat(path)
+	expect.OK(t, err)
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	expect.OK(t, err)
+	_, err = f.WriteAt([]byte{b}, at)
+	expect.OK(t, errors.Join(err, f.Close(), os.Chtimes(path, was.ModTime(), was.ModTime())))
+}

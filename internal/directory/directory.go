@@ -75,11 +75,13 @@ func (r *Rule) Choose(entries []driver.DirEntry) (Choice, error) {
 			if r.mayBe(indexFormat(e.Name)) {
 				indexes = append(indexes, e.Name)
 			}
-		case format == "" || !r.mayBe(format) || isBeside(e.Name):
-		case !r.IsDirectory(format):
-			files = append(files, e.Name)
-		case ofDirectory == "":
+		case format == "" || !r.mayBe(format):
+		case ofDirectory != "" && r.IsDirectory(format): // of which there may be thousands
+		case isBeside(e.Name):
+		case r.IsDirectory(format):
 			ofDirectory = e.Name
+		default:
+			files = append(files, e.Name)
 		}
 	}
 	if len(indexes) == 1 {

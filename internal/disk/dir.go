@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/weightmap/weightmap/internal/source"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 // Entry is a file of a directory.
@@ -22,11 +23,12 @@ type Entry struct {
 // Dir is the directory of the files of a model. Nothing else opens a file of a model by its name.
 // The directory is opened when it is first used. A Dir is not safe for concurrent use.
 type Dir struct {
-	path string   // as the caller gave it
-	abs  string   // the absolute path, "" until Settle
-	also string   // another directory where links may lead, "" for none
-	root *os.Root // of path; nil until the first use
-	out  *outside // nil until a link leads out of path
+	path string     // as the caller gave it
+	abs  string     // the absolute path, "" until Settle
+	also string     // another directory where links may lead, "" for none
+	own  *directory // of path; nil until the first use
+	root *os.Root   // of path, for links; nil until the first use
+	out  *outside   // nil until a link leads out of path
 }
 
 // outside is what is needed to follow links that lead out of a directory.
@@ -63,12 +65,16 @@ func (d *Dir) Settle() {
 
 // Close releases the directory. It may be used again, and is then opened again.
 func (d *Dir) Close() {
+	if d.own != nil {
+		d.own.close()
+	}
 	if d.root != nil {
 		d.root.Close()
 	}
 	if d.out != nil && d.out.also != nil {
 		d.out.also.root.Close()
 	}
+	d.own = nil
 	d.root = nil
 	d.out = nil
 	if d.abs != "" {
@@ -77,13 +83,34 @@ func (d *Dir) Close() {
 }
 
 // open opens the directory unless it is open.
-func (d *Dir) open() (*os.Root, error) {
+func (d *Dir) open() (*directory, error) {
+	if d.own != nil {
+		return d.own, nil
+	}
+	own, err := openDirectory(itself(d.path))
+	if err != nil {
+		return nil, err
+	}
+	d.own = own
+	return own, nil
+}
+
+// openRoot opens the directory for links unless it is open.
+func (d *Dir) openRoot() (*os.Root, error) {
 	if d.root != nil {
 		return d.root, nil
+	}
+	own, err := d.open()
+	if err != nil {
+		return nil, err
 	}
 	root, err := os.OpenRoot(itself(d.path))
 	if err != nil {
 		return nil, err
+	}
+	if !own.isSame(root) {
+		root.Close()
+		return nil, tensor.ErrChanged
 	}
 	d.root = root
 	return root, nil
@@ -92,6 +119,19 @@ func (d *Dir) open() (*os.Root, error) {
 // itself returns a path that only a directory can have, so that opening it cannot block on a pipe
 // that has replaced the directory.
 func itself(dir string) string { return dir + string(filepath.Separator) + "." }
+
+// OpenNoLink opens a regular file in the directory itself that is no link. It does not block on a
+// pipe. ok is false for all other names, which Open opens, and on systems without openat(2).
+func (d *Dir) OpenNoLink(name string) (f *source.File, ok bool) {
+	if checkName(name) != nil {
+		return nil, false
+	}
+	own, err := d.open()
+	if err != nil {
+		return nil, false
+	}
+	return own.openNoLink(name, d.Path(name))
+}
 
 // Open opens a regular file. It does not block on a pipe.
 func (d *Dir) Open(name string) (fs.File, fs.FileInfo, error) {
@@ -118,7 +158,7 @@ func (d *Dir) openInside(name string) (f *os.File, info fs.FileInfo, ok bool) {
 	if source.NoWait == 0 || strings.HasSuffix(name, "/") || checkName(name) != nil {
 		return nil, nil, false
 	}
-	root, err := d.open()
+	root, err := d.openRoot()
 	if err != nil {
 		return nil, nil, false
 	}
@@ -129,10 +169,17 @@ func (d *Dir) openInside(name string) (f *os.File, info fs.FileInfo, ok bool) {
 // Stat returns the status of the regular file that Open would open.
 func (d *Dir) Stat(name string) (fs.FileInfo, error) {
 	_, w, err := d.find(name)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		return w.info, nil
 	}
-	return w.info, nil
+	// Following links takes a descriptor, which the process may not have.
+	if d.own != nil && d.root == nil && checkName(name) == nil && !strings.Contains(name, "/") {
+		info, err := os.Lstat(d.Path(name))
+		if err == nil && info.Mode().IsRegular() {
+			return info, nil
+		}
+	}
+	return nil, err
 }
 
 // find follows the links of a name to a regular file, which w.at names in root.
@@ -141,7 +188,7 @@ func (d *Dir) find(name string) (root *os.Root, w *walk, err error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: %.200q", err, name)
 	}
-	root, err = d.open()
+	root, err = d.openRoot()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -289,11 +336,11 @@ func (d *Dir) Entries() ([]Entry, error) {
 }
 
 func (d *Dir) list() ([]fs.DirEntry, error) {
-	root, err := d.open()
+	own, err := d.open()
 	if err != nil {
 		return nil, err
 	}
-	return fs.ReadDir(root.FS(), ".")
+	return own.list()
 }
 
 // entries returns what a directory lists. stat follows links.

@@ -30,6 +30,9 @@ func (d *FS) Settle() {}
 // Close does nothing.
 func (d *FS) Close() {}
 
+// OpenNoLink opens no file: Open does.
+func (d *FS) OpenNoLink(string) (*source.File, bool) { return nil, false }
+
 // Open opens a regular file. It does not block on a pipe, unless that takes the place of a file at
 // the same moment.
 func (d *FS) Open(name string) (fs.File, fs.FileInfo, error) {

@@ -22,6 +22,7 @@ import (
 type reader interface {
 	Open(name string) (fs.File, fs.FileInfo, error)
 	Stat(name string) (fs.FileInfo, error)
+	OpenNoLink(name string) (*source.File, bool)
 	Close()
 }
 
@@ -180,6 +181,13 @@ func (c linkCase) check(t *testing.T, door string, d reader) {
 	t.Helper()
 	defer d.Close()
 	_, statErr := d.Stat(c.open)
+	if plain, ok := d.OpenNoLink(c.open); ok {
+		b, err := io.ReadAll(plain)
+		expect.OK(t, errors.Join(err, plain.Close()))
+		if c.err != nil || string(b) != c.want || c.links["model/"+c.open] != "" {
+			t.Errorf("%s: OpenNoLink opens %q", door, b)
+		}
+	}
 	f, info, err := d.Open(c.open)
 	if c.err != nil {
 		for _, err := range []error{err, statErr} {
@@ -200,6 +208,32 @@ func (c linkCase) check(t *testing.T, door string, d reader) {
 	b, err := io.ReadAll(f)
 	if err != nil || string(b) != c.want || info.Size() != int64(len(b)) {
 		t.Errorf("%s: %q, %v, want %q", door, b, err, c.want)
+	}
+}
+
+// TestOpenNoLink: only regular files in the directory itself are opened without examining links.
+func TestOpenNoLink(t *testing.T) {
+	testhost.NeedLinks(t)
+	if source.NoWait == 0 {
+		t.Skip("no openat(2) here")
+	}
+	base := t.TempDir()
+	lay(t, base, standard)
+	lay(t, base, map[string]string{"model/l": "->w"})
+	d := OpenDir(filepath.Join(base, "model"), "")
+	defer d.Close()
+	for name, want := range map[string]bool{"w": true, "l": false, "sub": false, "sub/w": false, "none": false, "../secret": false, ".": false} {
+		f, ok := d.OpenNoLink(name)
+		if ok != want {
+			t.Errorf("%s: %v, want %v", name, ok, want)
+		}
+		if ok {
+			info, err := f.Stat()
+			if err != nil || info.Name() != name || info.Size() != f.Info().Size() || !info.Mode().IsRegular() || info.IsDir() || !info.ModTime().Equal(f.Info().ModTime()) {
+				t.Errorf("%s: %v, %v", name, info, err)
+			}
+			f.Close()
+		}
 	}
 }
 

@@ -7,12 +7,15 @@ import (
 	"os"
 )
 
-// FromFile returns a region of an open regular file of a file system: an *os.File is mapped, a file
-// that is an io.ReaderAt is read on demand, and any other, or with Options.Private any, is read
-// into memory. name is the name of the file in errors. FromFile takes ownership of f, even when it
-// fails.
+// FromFile returns a region of an open regular file of a file system: a *File and an *os.File are
+// mapped, a file that is an io.ReaderAt is read on demand, and any other, or with Options.Private
+// any, is read into memory. name is the name of the file in errors. FromFile takes ownership of f,
+// even when it fails.
 func FromFile(f fs.File, info fs.FileInfo, name string, o Options) (*Region, error) {
-	if own, ok := f.(*os.File); ok {
+	switch own := f.(type) {
+	case *File:
+		return own.region(&o)
+	case *os.File:
 		defer own.Close()
 		return OpenFile(own, 0, toEnd, o)
 	}

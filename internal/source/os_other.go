@@ -25,6 +25,17 @@ func (descriptor) ReadAt([]byte, int64) (int, error) { return 0, errors.ErrUnsup
 
 func (descriptor) close() {}
 
+// File is not used: directories open an os.File.
+type File struct{ os.File }
+
+// Info returns nil.
+func (*File) Info() fs.FileInfo { return nil }
+
+// Kept returns the file.
+func (f *File) Kept() *os.File { return &f.File }
+
+func (*File) region(*Options) (*Region, error) { return nil, errors.ErrUnsupported }
+
 func protect([]byte) bool { return false }
 
 func lockMemory([]byte) error { return ErrNoLock }

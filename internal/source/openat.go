@@ -1,0 +1,109 @@
+//go:build linux || darwin
+
+package source
+
+import (
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// File is an open regular file of the host. Opening an os.File in an os.Root takes 1.5 times as
+// long. A File is not closed by the garbage collector, and must not be in use when it is closed.
+type File struct {
+	fd   descriptor
+	info fileInfo // when it was opened
+	at   int64    // where Read is
+}
+
+var (
+	_ fs.File     = (*File)(nil)
+	_ io.ReaderAt = (*File)(nil)
+)
+
+// OpenAt opens the regular file with a name, which is no link, in the directory that dir is open
+// on. The name is one element of a path. path is for errors, and to open the file again.
+func OpenAt(dir int, name, path string) (*File, error) {
+	const flags = unix.O_RDONLY | unix.O_NONBLOCK | unix.O_CLOEXEC | unix.O_NOFOLLOW
+	fd, err := unix.Openat(dir, name, flags, 0)
+	for err == unix.EINTR {
+		fd, err = unix.Openat(dir, name, flags, 0)
+	}
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	f := &File{fd: descriptor(fd)}
+	f.info.path = path
+	err = syscall.Fstat(fd, &f.info.st)
+	if err == nil && f.info.st.Mode&syscall.S_IFMT != syscall.S_IFREG {
+		err = ErrNotRegular
+	}
+	if err != nil {
+		f.fd.close()
+		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	return f, nil
+}
+
+// Info returns the status that the file had when it was opened.
+func (f *File) Info() fs.FileInfo { return &f.info }
+
+// Stat implements fs.File.
+func (f *File) Stat() (fs.FileInfo, error) {
+	now := &fileInfo{path: f.info.path}
+	err := syscall.Fstat(int(f.fd), &now.st)
+	if err != nil {
+		return nil, &fs.PathError{Op: "stat", Path: now.path, Err: err}
+	}
+	return now, nil
+}
+
+// Read implements fs.File.
+func (f *File) Read(p []byte) (int, error) {
+	n, err := f.fd.ReadAt(p, f.at)
+	f.at += int64(n)
+	if n > 0 && err == io.EOF {
+		err = nil
+	}
+	return n, err
+}
+
+// ReadAt implements io.ReaderAt.
+func (f *File) ReadAt(p []byte, off int64) (int, error) { return f.fd.ReadAt(p, off) }
+
+// Kept returns the file as one that the garbage collector closes. It takes the place of f.
+func (f *File) Kept() *os.File { return os.NewFile(uintptr(f.fd), f.info.path) }
+
+// Close implements fs.File.
+func (f *File) Close() error {
+	f.fd.close()
+	return nil
+}
+
+// region maps the file, or reads it if it must be private. It takes ownership of f.
+func (f *File) region(o *Options) (*Region, error) {
+	r := &Region{path: f.info.path, name: f.info.path, debug: o.Debug || debugBuild}
+	err := r.mapDescriptor(f.fd, &f.info.st, 0, toEnd, o)
+	if err != nil {
+		return nil, r.opened(err)
+	}
+	return r, nil
+}
+
+// fileInfo is the status of a regular file.
+type fileInfo struct {
+	st   syscall.Stat_t
+	path string
+}
+
+func (i *fileInfo) Name() string       { return filepath.Base(i.path) }
+func (i *fileInfo) Size() int64        { return i.st.Size }
+func (i *fileInfo) Mode() fs.FileMode  { return fs.FileMode(i.st.Mode).Perm() }
+func (i *fileInfo) ModTime() time.Time { return modified(&i.st) }
+func (i *fileInfo) IsDir() bool        { return false }
+func (i *fileInfo) Sys() any           { return &i.st }
