@@ -53,8 +53,17 @@ type externalHead struct {
 
 // reset clears h for the next tensor.
 func (h *head) reset() {
-	*h = head{name: h.name[:0], dims: h.dims[:0]}
-	h.ext.length = -1
+	h.name = h.name[:0]
+	h.dims = h.dims[:0]
+	h.code = 0
+	h.location = 0
+	h.segmented = false
+	h.raw = rawHead{}
+	h.list = 0
+	h.lists = 0
+	h.values = 0
+	h.wire = 0
+	h.ext = externalHead{location: h.ext.location[:0], length: -1}
 }
 
 // read reads a tensor whose data is in memory.

@@ -121,14 +121,23 @@ func (s *Scan) kept(err error) {
 
 // append appends the bytes from..to of a section.
 func (c *Copy) append(s *Section, from, to int64) error {
-	if err := c.grow(s, to-from); err != nil {
+	n := to - from
+	if n > int64(cap(c.text)-len(c.text)) {
+		err := c.grow(s, n)
+		if err != nil {
+			return err
+		}
+	}
+	err := c.cut(from)
+	if err != nil {
 		return err
 	}
-	if err := c.cut(from); err != nil {
-		return err
+	i := from - s.at
+	if i >= 0 && i+n <= int64(len(s.text)) {
+		c.text = append(c.text, s.text[i:i+n]...)
+		return nil
 	}
-	text, err := s.Append(c.text, from, to)
-	c.text = text
+	c.text, err = s.Append(c.text, from, to)
 	return err
 }
 
@@ -161,7 +170,8 @@ func (c *Copy) cut(at int64) error {
 	return nil
 }
 
-// grow reserves memory for n more bytes, which are no more than the section has.
+// grow reserves memory for n more bytes, which are no more than the section has. The copy never has
+// room for more than driver.MaxStructure.
 func (c *Copy) grow(s *Section, n int64) error {
 	have := int64(len(c.text))
 	if have+n > driver.MaxStructure {
@@ -171,7 +181,7 @@ func (c *Copy) grow(s *Section, n int64) error {
 	if int(n) <= cap(c.text)-len(c.text) {
 		return nil
 	}
-	size := max(have+n, min(max(2*have, leastCopy), s.Size))
+	size := max(have+n, min(max(2*have, leastCopy), s.Size, driver.MaxStructure))
 	if err := c.memory.Reserve(size - c.reserved); err != nil {
 		return &Error{Err: err}
 	}
