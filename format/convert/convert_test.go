@@ -580,3 +580,24 @@ func TestWrite(t *testing.T) {
 		}
 	}
 }
+
+// TestCutWhileConverted: of a source that is cut short after it was opened, nothing is written.
+func TestCutWhileConverted(t *testing.T) {
+	testhost.NeedCuts(t)
+	for _, to := range []string{"gguf", "mag", "safetensors"} {
+		in := model(t, "safetensors", schema.Schema{}, floats("a", tensor.Shape{1 << 20}, wave(1<<20)...))
+		m, err := format.Open(in, nil)
+		expect.OK(t, err)
+		expect.OK(t, os.Truncate(in, 2<<20))
+		out := filepath.Join(t.TempDir(), "out."+to)
+		_, err = convert.Model(t.Context(), m, out, nil)
+		var e *tensor.Error
+		if !errors.Is(err, format.ErrTruncated) || !errors.As(err, &e) || e.Path != in {
+			t.Errorf("%s: %v", to, err)
+		}
+		if _, err := os.Stat(out); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s: %v", to, err)
+		}
+		expect.OK(t, m.Close())
+	}
+}

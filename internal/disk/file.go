@@ -150,6 +150,12 @@ func (f *File) WriteAt(p []byte, off int64) (int, error) {
 		}
 		f.at = off
 	}
+	if len(p) >= f.buf.Size() { // which bufio would cut in two
+		err := f.buf.Flush()
+		if err != nil {
+			return 0, err
+		}
+	}
 	n, err := f.buf.Write(p)
 	f.end = max(f.end, off+int64(n))
 	return n, err

@@ -10,6 +10,7 @@
 //	mapping, if the program has used them   where they are
 //	mapping, if the pass is small           where they are
 //	mapping, if they are used next          where they are; a system call maps the pages first
+//	mapping, if they are written to a file  where they are, mapped for a short time: Window
 //	mapping otherwise                       by pread, in pieces that stay in a cache
 //
 // The first access to a mapped page costs a page fault, or a share of a system call, and later a

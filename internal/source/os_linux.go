@@ -41,6 +41,9 @@ func isCached(fd int, p [][]byte, off int64) bool {
 	return err != unix.EAGAIN
 }
 
+// canForget says that populate and forget do something.
+const canForget = true
+
 // forget removes the pages of a mapping from the process. The next access maps them again.
 func forget(mem []byte) error { return syscall.Madvise(mem, syscall.MADV_DONTNEED) }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
+	"github.com/weightmap/weightmap/internal/pass"
 	"github.com/weightmap/weightmap/internal/work"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -27,7 +28,8 @@ var buffers = sync.Pool{New: func() any { b := make([]byte, piece); return &b }}
 type Input struct {
 	ctx        context.Context
 	r          io.Reader
-	inMemory   inMemory // what r has in memory, which is not copied
+	inMemory   inMemory     // what r has in memory, which is not copied
+	window     *pass.Window // r, if it is one
 	size, left int64
 	name       string
 	one        [1]byte
@@ -55,9 +57,14 @@ func (in *Input) Reset(ctx context.Context, r io.Reader, name string, size int64
 	in.left = size
 	in.inMemory = nil
 	in.Hash = nil
-	switch r.(type) {
-	case *bytes.Reader, *bytes.Buffer:
-		_, _ = r.(io.WriterTo).WriteTo(&in.inMemory)
+	in.window = nil
+	switch r := r.(type) {
+	case *bytes.Reader:
+		_, _ = r.WriteTo(&in.inMemory)
+	case *bytes.Buffer:
+		_, _ = r.WriteTo(&in.inMemory)
+	case *pass.Window:
+		in.window = r
 	}
 }
 
@@ -91,6 +98,9 @@ func (in *Input) next(buf []byte, most int64) (p []byte, err error) {
 	}
 	p = in.inMemory[:min(int64(len(in.inMemory)), in.left, most)]
 	in.inMemory = in.inMemory[len(p):]
+	if in.window != nil {
+		p = in.window.Next(int(min(in.left, most)))
+	}
 	if len(p) == 0 {
 		p, err = in.read(buf[:min(int64(len(buf)), in.left, piece)])
 	}

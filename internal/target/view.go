@@ -11,8 +11,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// ReadView calls f with a reader of the bytes of v. Bytes of a file are read from it, unless the
-// program has used them in place: a write from a mapping would map the pages first.
+// ReadView calls f with a reader of the bytes of v. Pages of a mapping that the program does not use
+// in place are mapped in windows. Where that is not possible, the file is read.
 func ReadView(v tensor.View, f func(r io.Reader) error) error {
 	ref := (*memory.Ref[tensor.Info])(&v)
 	inPlace := func() error {
@@ -25,6 +25,13 @@ func ReadView(v tensor.View, f func(r io.Reader) error) error {
 	file, off := ref.Owner().File(info)
 	if file == nil || pass.IsInPlace(file, off, info.Size) {
 		return inPlace()
+	}
+	if pass.HasWindows(file) {
+		return v.Use(func(b []byte) error {
+			w := pass.OpenWindow(file, off, b)
+			defer w.Close()
+			return f(w)
+		})
 	}
 	err := ref.Owner().Enter(info)
 	if err != nil {

@@ -1,0 +1,58 @@
+package pass
+
+import "io"
+
+// windowSize is the number of bytes that a Window maps at a time.
+const windowSize = 1 << 20
+
+// Window reads a range of a mapping whose pages are mapped only while they are read. It suits bytes
+// that are written to another file: to read them first would copy them twice.
+type Window struct {
+	mapping    Mapping
+	off        int64  // of the range in the file
+	memory     []byte // of the range
+	begin, end int    // of the window, in the range
+	rest       []byte // of the window
+}
+
+// HasWindows reports whether a file is mapped, and its pages can be mapped for a short time.
+func HasWindows(f File) bool {
+	m := f.Mapping()
+	return m != nil && f.Memory() != nil && m.CanForget()
+}
+
+// OpenWindow returns a Window of a range of a file that HasWindows. It must be closed.
+func OpenWindow(f File, off int64, memory []byte) *Window {
+	return &Window{mapping: f.Mapping(), off: off, memory: memory}
+}
+
+// Next returns the next bytes, at most n, or none at the end. They are valid until the next call.
+func (w *Window) Next(n int) []byte {
+	if len(w.rest) == 0 {
+		w.advance()
+	}
+	b := w.rest[:min(n, len(w.rest))]
+	w.rest = w.rest[len(b):]
+	return b
+}
+
+// advance removes the pages of the window, and maps those of the next.
+func (w *Window) advance() {
+	w.mapping.Forget(w.off+int64(w.begin), int64(w.end-w.begin))
+	w.begin = w.end
+	w.end = min(w.begin+windowSize, len(w.memory))
+	w.rest = w.memory[w.begin:w.end]
+	w.mapping.Populate(w.off+int64(w.begin), int64(len(w.rest)))
+}
+
+// Read implements io.Reader.
+func (w *Window) Read(p []byte) (int, error) {
+	n := copy(p, w.Next(len(p)))
+	if n == 0 && len(p) > 0 {
+		return 0, io.EOF
+	}
+	return n, nil
+}
+
+// Close removes the pages of the range.
+func (w *Window) Close() { w.mapping.Forget(w.off, int64(len(w.memory))) }
