@@ -118,7 +118,10 @@ func (w *Writer) complete(p *schema.Schema) (err error) {
 	if p == nil {
 		p = &schema.Schema{}
 	}
-	w.schema = &schema.Schema{Metadata: slices.Clone(p.Metadata), Tensors: make([]tensor.Info, len(p.Tensors)), Graph: p.Graph, Native: p.Native, Part: p.Part, Parts: p.Parts}
+	w.schema = &schema.Schema{
+		Metadata: slices.Clone(p.Metadata), Tensors: make([]tensor.Info, len(p.Tensors)), Graph: p.Graph,
+		Docs: slices.Clone(p.Docs), Native: p.Native, Part: p.Part, Parts: p.Parts,
+	}
 	take := w.driver.Describe().TakeValue
 	if take == nil {
 		take = schema.Number

@@ -30,7 +30,7 @@
 //
 // # Copies
 //
-// Model.Schema returns the schema of an open model: metadata, tensors, quantization, graph. A
+// Model.Schema returns the schema of an open model: metadata, tensors, quantization, graph, docs. A
 // format that cannot hold all of a schema refuses it with a schema.LossError, which lists what
 // would be lost. WriteOptions.AcceptLoss names losses to accept, by kind or one by one. What only
 // one format can hold (schema.Schema.Native) is kept by copies within that format.

@@ -147,6 +147,14 @@
 // as in the newer upstream text. Copies preserve both, as they do all metadata;
 // [File.OperatorSets] reads the first. Values of another form are ordinary metadata.
 //
+// # Docs
+//
+// The doc strings and properties of sections 3.2 and 4.1 are the docs of a schema (schema.Doc).
+// Tensors, in the tensor block and in attributes, and initializers of graphs have both, graphs
+// only properties, and nodes, attributes and values only a doc string. A schema with others is
+// refused, or written without them if the loss is accepted. A copy in which a doc changes has the
+// unknown fields of its message.
+//
 // # Choices
 //
 //   - Node.domain, field 7 as in ONNX, is an extension. A field 7 that is not a

@@ -134,17 +134,44 @@ func ExampleOpen() {
 	// Output: true zstd [] false
 }
 
-// What a model says about its parts in words; this one says nothing.
-func ExampleFile_Docs() {
+// A copy says in words what parts of the model are.
+func Example_docs() {
 	f := model(nil)
 	defer f.Close()
-	docs, err := f.Docs()
+	s, err := f.Schema()
 	if err != nil {
 		log.Fatal(err)
 	}
-	for _, d := range docs {
-		fmt.Println(d.Path, d.Name, d.Text)
+	s.Docs = []schema.Doc{
+		{Path: "graph.nodes[0]", Text: "finds vertical edges"},
+		{Path: `tensor "kernel"`, Properties: [][2]string{{"source", "by hand"}}},
 	}
-	fmt.Println(len(docs), "parts with words")
-	// Output: 0 parts with words
+	var out bytes.Buffer
+	w, err := format.NewWriter(&out, s, &format.WriteOptions{Format: wia.Format{}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer w.Abort()
+	if err := w.WriteModel(f.Model); err != nil {
+		log.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		log.Fatal(err)
+	}
+
+	m, err := format.OpenBytes(out.Bytes(), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer m.Close()
+	s, err = m.Schema()
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, d := range s.Docs {
+		fmt.Println(d.Path, d.Name, d.Text, d.Properties)
+	}
+	// Output:
+	// graph.nodes[0] conv finds vertical edges []
+	// tensor "kernel" kernel  [[source by hand]]
 }

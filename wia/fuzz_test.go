@@ -47,6 +47,7 @@ func rewritten(t *testing.T, f *File) {
 	if errF != nil || errG != nil || len(was.Kinds) != len(now.Kinds) {
 		t.Fatalf("%v, %v: kinds %v, were %v", errF, errG, now, was)
 	}
+	expect.Equal(t, docsOf(t, f), docsOf(t, g))
 	for name, v := range f.Tensors() {
 		w, _ := g.Tensor(name)
 		x, _ := v.Bytes()

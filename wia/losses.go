@@ -18,6 +18,7 @@ func (d fileFormat) Losses(p *schema.Schema, o *driver.LayoutOptions, l *schema.
 		return err
 	}
 	from := originalOf(p, l)
+	l.Docs(holdsDoc)
 	l.DTypes(p, "WIA", dtypes[1:])
 	for i := range p.Tensors {
 		t := &p.Tensors[i]

@@ -34,12 +34,6 @@ const (
 	typeUnknown
 )
 
-// The fields of a KeyValue.
-const (
-	pairKey   = 1
-	pairValue = 2
-)
-
 // The fields of a QuantizationParams, and of a PerChannelQuantization.
 const (
 	quantType       = 1
@@ -140,9 +134,9 @@ var table = messages.Schema{
 		5: {Name: "per_channel", Kind: messages.Nested, Of: typePerChannel},
 	}},
 	typeTensorMetadata: {Name: "TensorMetadata", Fields: []messages.Field{
-		1: {Name: "doc_string", Kind: messages.String, Use: messages.Native},
+		1: {Name: "doc_string", Kind: messages.String, Use: messages.Doc},
 		2: {Name: "properties", Kind: messages.Nested, Many: true, Of: typeKeyValue,
-			Use: messages.Native, Limit: messages.Properties},
+			Use: messages.Doc, Limit: messages.Properties},
 		3: {Name: "quantization", Kind: messages.Nested, Of: typeQuantization},
 	}},
 	typeExternal: {Name: "ExternalData", Fields: []messages.Field{
@@ -157,7 +151,7 @@ var table = messages.Schema{
 		3: {Name: "dtype", Kind: messages.Enum},
 		4: {Name: "raw_data", Kind: messages.Blob},
 		5: {Name: "external_data", Kind: messages.Nested, Of: typeExternal},
-		6: {Name: "metadata", Kind: messages.Nested, Of: typeTensorMetadata},
+		6: {Name: "metadata", Kind: messages.Nested, Of: typeTensorMetadata, Use: messages.Doc},
 	}},
 	typeCompressed: {Name: "CompressedTensor", Fields: []messages.Field{
 		1: {Name: "tensor", Kind: messages.Nested, Of: typeTensor},
@@ -189,7 +183,7 @@ var table = messages.Schema{
 	typeValue: {Name: "ValueInfo", Fields: []messages.Field{
 		1: {Name: "name", Kind: messages.Name, Use: messages.Ref},
 		2: {Name: "type", Kind: messages.Nested, Of: typeType},
-		3: {Name: "doc_string", Kind: messages.String, Use: messages.Native},
+		3: {Name: "doc_string", Kind: messages.String, Use: messages.Doc},
 	}},
 	typeAttribute: {Name: "Attribute", Fields: []messages.Field{
 		1: {Name: "name", Kind: messages.Name},
@@ -205,7 +199,7 @@ var table = messages.Schema{
 			Limit: messages.Attributes},
 		11: {Name: "graphs", Kind: messages.Nested, Many: true, Of: typeGraph,
 			Limit: messages.Attributes},
-		13: {Name: "doc_string", Kind: messages.String, Use: messages.Native},
+		13: {Name: "doc_string", Kind: messages.String, Use: messages.Doc},
 		20: {Name: "type", Kind: messages.Enum},
 		21: {Name: "ref_attr_name", Kind: messages.String, Use: messages.Native},
 	}},
@@ -216,12 +210,12 @@ var table = messages.Schema{
 		4: {Name: "outputs", Kind: messages.Name, Many: true, Use: messages.Ref, Limit: messages.Edges},
 		5: {Name: "attributes", Kind: messages.Nested, Many: true, Of: typeAttribute,
 			Limit: messages.Attributes},
-		6: {Name: "doc_string", Kind: messages.String, Use: messages.Native},
+		6: {Name: "doc_string", Kind: messages.String, Use: messages.Doc},
 		7: {Name: "domain", Kind: messages.Ours},
 	}},
 	typeGraphMetadata: {Name: "GraphMetadata", Fields: []messages.Field{
 		1: {Name: "properties", Kind: messages.Nested, Many: true, Of: typeKeyValue,
-			Use: messages.Native, Limit: messages.Properties},
+			Use: messages.Doc, Limit: messages.Properties},
 	}},
 	typeGraph: {Name: "Graph", Fields: []messages.Field{
 		1: {Name: "name", Kind: messages.Name},
@@ -230,7 +224,7 @@ var table = messages.Schema{
 		4: {Name: "outputs", Kind: messages.Nested, Many: true, Of: typeValue, Limit: messages.Values},
 		5: {Name: "initializers", Kind: messages.Nested, Many: true, Of: typeTensor,
 			Use: messages.Declares, Limit: messages.Tensors},
-		6: {Name: "metadata", Kind: messages.Nested, Of: typeGraphMetadata},
+		6: {Name: "metadata", Kind: messages.Nested, Of: typeGraphMetadata, Use: messages.Doc},
 	}},
 	typeChecksum: {Name: "BlockChecksum", Fields: []messages.Field{
 		1: {Name: "block_type", Kind: messages.String},
@@ -267,6 +261,6 @@ var dialect = onnxgraph.Dialect{
 	NodeFields: onnxgraph.NodeFields{Name: 1, Op: 2, Inputs: 3, Outputs: 4},
 	TensorName: tensorName,
 
-	Merges: true, UniqueOutputs: true,
+	Merges: true, UniqueOutputs: true, Declares: true,
 	DType: dtypeOf, Code: codeOf, CheckTensor: checkTensor, AppendTensor: appendTensor,
 }

@@ -55,13 +55,16 @@ func TestSchemaFollows(t *testing.T) {
 	other := func(p *schema.Schema) { p.Graph.Nodes[0].Op = "Other" }
 	_, err = changedCopy(t, other, &format.WriteOptions{AcceptLoss: []string{"attribute", "value", "label"}})
 	var refused *schema.LossError
-	if !errors.As(err, &refused) || !slices.ContainsFunc(refused.Losses, func(l schema.Loss) bool { return l.Item() == "native:doc_string" }) {
+	if !errors.As(err, &refused) || !slices.ContainsFunc(refused.Losses, func(l schema.Loss) bool { return l.Item() == "native:denotation" }) {
 		t.Fatal(err)
 	}
 	f, err := changedCopy(t, other, &format.WriteOptions{AcceptLoss: schema.AcceptableLosses()})
 	expect.OK(t, err)
 	if m := recordOf(t, f, "w"); !bytes.Contains(m, st(1, "doc")) {
 		t.Error(m)
+	}
+	if message := f.f.graph().data; !bytes.Contains(message, st(6, "doc")) {
+		t.Errorf("%q", message)
 	}
 	for _, raw := range [][]byte{{0x0a, 9}, {0x0a, 2, 0x12, 9}} {
 		_, err := changedCopy(t, func(p *schema.Schema) { p.Native.Raw = raw }, nil)

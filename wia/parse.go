@@ -76,6 +76,7 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.ParseOptio
 		Signature:    f.signature.claimed(),
 		Metadata:     f.metadata,
 		Graph:        f.decoded,
+		Docs:         f.docs,
 		Native:       f.native,
 		RecordAt:     f.recordAt,
 		Load:         f.load,

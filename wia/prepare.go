@@ -13,6 +13,7 @@ import (
 	"github.com/weightmap/weightmap/internal/external"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 	"github.com/weightmap/weightmap/internal/messages"
+	"github.com/weightmap/weightmap/internal/onnxgraph"
 	"github.com/weightmap/weightmap/internal/seal"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
@@ -42,6 +43,7 @@ func (w *encoder) prepare(p *schema.Schema) error {
 		w.cipher, key = seal.New(o.common.Key)
 	}
 	w.from = originalOf(p, &schema.LossList{}) // Losses listed what is lost
+	w.docs = onnxgraph.DocsOf(p.Docs)
 	w.sign.unknown = w.from.signature
 	w.sign.signer.Timestamp = o.common.Signed()
 	w.hdr.blocks[signatureBlock].size, signer = w.sign.prepare(o.common.Signer)
@@ -88,13 +90,11 @@ func (w *encoder) placeTensors(p *schema.Schema) (err error) {
 	for i := range p.Tensors {
 		info := &p.Tensors[i]
 		it := &w.items[i]
-		r := w.from.tensors[p.Tensors[i].Name]
+		r := cmp.Or(w.from.tensors[info.Name], &rest{})
+		r.tensor = []byte(dialect.SetTensorDoc(string(r.tensor), tensorPath(info.Name), w.docs))
 		it.size = info.Size
 		it.fields = appendHead(make([]byte, 0, len(info.Name)+8*len(info.Shape)+8), info)
 		it.fields = append(it.fields, r.fields(info)...)
-		if r == nil {
-			r = &rest{}
-		}
 		it.around = r.compressed
 		it.external = from > 0 && info.Size >= from
 		if it.external {
@@ -187,15 +187,17 @@ func (w *encoder) graphBlock(p *schema.Schema) (_ []byte, err error) {
 	if p.Graph == nil {
 		return nil, nil
 	}
-	from := messages.Outermost(string(w.from.graph))
-	known := []int{graphName, graphNodes, graphInputs, graphOutputs}
-	b := messages.AppendOnly(nil, from, known...)
-	if w.from.graph == nil {
-		b, err = dialect.AppendGraph(nil, p.Graph)
+	graph := w.from.graph
+	if graph == nil {
+		graph, err = dialect.AppendGraph(nil, p.Graph)
 		if err != nil {
 			return nil, err
 		}
 	}
+	graph, _ = dialect.SetGraphDocs(graph, w.docs)
+	from := messages.Outermost(string(graph))
+	known := []int{graphName, graphNodes, graphInputs, graphOutputs}
+	b := messages.AppendOnly(nil, from, known...)
 	byName := make(map[string]*tensor.Info, len(p.Tensors))
 	all := make([]string, len(p.Tensors))
 	for i := range p.Tensors {
@@ -208,7 +210,7 @@ func (w *encoder) graphBlock(p *schema.Schema) (_ []byte, err error) {
 	if names == nil {
 		names = all
 	}
-	for _, name := range names {
+	for i, name := range names {
 		info := byName[name]
 		if info == nil {
 			return nil, fmt.Errorf("%w: initializer %q is not a tensor of the schema", tensor.ErrCorrupt, name)
@@ -216,9 +218,9 @@ func (w *encoder) graphBlock(p *schema.Schema) (_ []byte, err error) {
 		var start int
 		b, start = messages.Begin(b, graphInitializers)
 		b = appendHead(b, info)
-		if r := w.from.tensors[name]; r != nil {
-			b = append(b, r.declared...)
-		}
+		r := cmp.Or(w.from.tensors[name], &rest{})
+		path := fmt.Sprintf("graph.initializers[%d]", i)
+		b = append(b, dialect.SetTensorDoc(string(r.declared), path, w.docs)...)
 		b = messages.End(b, start)
 	}
 	return messages.AppendOthers(b, from, known...), nil

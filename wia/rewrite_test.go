@@ -80,7 +80,8 @@ func TestRewriteKeepsAll(t *testing.T) {
 			for _, k := range one.Kinds {
 				names = append(names, k.Name)
 			}
-			expect.Equal(t, []string{"denotation", "doc_string", "properties", "ref_attr_name", "subgraph_initializers", "unknown_fields"}, names)
+			expect.Equal(t, []string{"denotation", "ref_attr_name", "subgraph_initializers", "unknown_fields"}, names)
+			expect.Equal(t, docsOf(t, f), docsOf(t, g))
 			if len(other.Kinds) != len(names) {
 				t.Errorf("kinds of the copy: %v", other.Kinds)
 			}

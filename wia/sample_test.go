@@ -52,6 +52,16 @@ func sampleSchema(t testing.TB) *schema.Schema {
 		},
 		Initializers: []string{"w", "q"},
 	}
+	p.Docs = []schema.Doc{
+		{Path: "graph", Properties: [][2]string{{"k", "v"}, {"k", ""}}},
+		{Path: "graph.nodes[0]", Text: "a node"},
+		{Path: "graph.nodes[0].attributes[6].t", Text: "a constant", Properties: [][2]string{{"k", "v"}}},
+		{Path: "graph.nodes[0].attributes[8].g.nodes[0]", Text: "inside"},
+		{Path: "graph.inputs[0]", Text: "an input"},
+		{Path: "graph.initializers[1]", Text: "declared"},
+		{Path: `tensor "scalar"`, Text: "a scalar"},
+		{Path: `tensor "q"`, Properties: [][2]string{{"", "é"}}},
+	}
 	return p
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/schema"
+	"github.com/weightmap/weightmap/internal/onnxgraph"
 	"github.com/weightmap/weightmap/internal/seal"
 	"github.com/weightmap/weightmap/internal/target"
 	"github.com/weightmap/weightmap/internal/wire"
@@ -44,6 +45,7 @@ type encoder struct {
 	pos    int64       // offset of the next record in the payload of the tensor block
 	block  blockWriter // the tensor block, or its payload in memory
 	from   *original
+	docs   onnxgraph.Docs
 	ext    *driver.External // nil if it cannot have a name
 	sign   signatures
 	cipher *seal.Cipher // nil unless the file is encrypted

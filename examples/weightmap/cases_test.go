@@ -270,7 +270,7 @@ func TestNamesPeopleType(t *testing.T) {
 		{"convert -quantize plain.safetensors o.gguf", 2, "", "-quantize takes int8, q8_0, uint8, int16, float16, not \"plain.safetensors\"\n", "o.gguf"},
 		{"convert -to NPZ -dry-run plain.safetensors o.x", 0, "o.x: would be written (npz, 2 tensors)\n", "", "o.x"},
 		{"diff -json plain.safetensors shards-gguf", 0, `{"a":"plain.safetensors","b":"shards-gguf","equal":true,"tensors":[],"equal_bits":0,` +
-			`"metadata":{"a":[],"b":[]},"graph":{"a":[],"b":[]},"native":{"a":[],"b":[]}}` + "\n", "", ""},
+			`"metadata":{"a":[],"b":[]},"graph":{"a":[],"b":[]},"docs":{"a":[],"b":[]},"native":{"a":[],"b":[]}}` + "\n", "", ""},
 	} {
 		t.Run(strings.ReplaceAll(tt.line, "/", "_"), func(t *testing.T) {
 			t.Chdir(t.TempDir())

@@ -36,8 +36,8 @@
 // a model whose other parts are not there. "digest" after it is present with -digest: the
 // hexadecimal digest of all tensors that package format/digest describes. With -no-arrays an array
 // in the metadata becomes {"type": "string", "length": 32000}. "docs" are the doc strings and
-// properties of a WIA file, {"path": "graph.nodes[0]", "name": "conv", "text": "...", "properties":
-// {...}}; it is absent if there are none. "graph" and "signature" are null if there is none. A
+// properties of a WIA or ONNX file, {"path": "graph.nodes[0]", "name": "conv", "text": "...",
+// "properties": {...}}; it is absent if there are none. "graph" and "signature" are null if there is none. A
 // signature that the key in the file did not make has "error", and the status is 1; others have not
 // been compared with the data.
 //
@@ -59,7 +59,8 @@
 //	 "tensors": [{"name": "w", "differs": "data", "a": "float32[3,3]", "b": "float32[3,3]",
 //	              "values": {"differ": 2, "count": 9, "nan": 0, "max": 0.5, "mean": 0.1, "cosine": 0.99, "nmse": 0.01, "saturated_b": 1}}],
 //	 "layers": [{"name": "encoder.0", "tensors": 2, "values": {...}}],
-//	 "equal_bits": 0, "digest_a": "<with -digest>", "digest_b": "<with -digest>", "metadata": {"a": ["epoch = 7"], "b": []}, "graph": {"a": [], "b": []}, "native": {"a": [], "b": []}}
+//	 "equal_bits": 0, "digest_a": "<with -digest>", "digest_b": "<with -digest>", "metadata": {"a": ["epoch = 7"], "b": []}, "graph": {"a": [], "b": []},
+//	 "docs": {"a": [], "b": []}, "native": {"a": [], "b": []}}
 package main
 
 import (

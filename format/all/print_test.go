@@ -54,7 +54,7 @@ var printed = []any{
 	gguf.Format{}, npy.Format{}, npy.Archive{}, safetensors.Format{}, torch.Format{}, &gguf.File{}, gguf.FileType(1), gguf.Float64(1), gguf.Int64(1), &onnx.File{}, onnx.Format{},
 	reload.Event{}, reload.EventKind(1), &reload.Handle{}, &reload.Lease{}, reload.Options{}, reload.Stats{},
 	&mobile.Canceler{}, &mobile.Model{}, &mobile.Options{}, &mobile.Pin{}, &mobile.Report{}, &mobile.Tensor{},
-	schema.Attribute{}, schema.Dim{}, schema.Entry{}, schema.Graph{}, schema.Loss{}, &schema.LossError{}, schema.LossKind(""), schema.LossList{}, schema.Metadata{}, schema.Native{}, schema.NativeKind{}, schema.OperatorSet{},
+	schema.Attribute{}, schema.Dim{}, schema.Doc{}, schema.Entry{}, schema.Graph{}, schema.Loss{}, &schema.LossError{}, schema.LossKind(""), schema.LossList{}, schema.Metadata{}, schema.Native{}, schema.NativeKind{}, schema.OperatorSet{},
 	schema.Node{}, schema.Schema{}, schema.ValueInfo{},
 	remote.Answer{}, remote.Options{}, &remote.Reader{}, remote.Stats{}, &remote.StatusError{}, &remote.Temporary{}, remote.Version{},
 	&signing.Bundle{}, signing.File{}, signing.Identity{}, signing.Method(""), signing.Options{}, &signing.Policy{}, signing.Report{}, signing.Signer{}, &signing.Trust{},
@@ -62,7 +62,7 @@ var printed = []any{
 	mle.CompressionInfo{}, mle.Descriptor{}, mle.Features(1), &mle.File{}, mle.Header{}, mle.IR{}, mle.IRNode{}, mle.Method(1), mle.Op(1), mle.Section{}, mle.SignOptions{}, mle.Format{},
 	mobi.DataType(1), &mobi.File{}, mobi.Flags(1), mobi.Footer(1), mobi.Header{}, mobi.OpType(1), mobi.Operator{}, mobi.Param{}, mobi.Spec{}, mobi.Format{},
 	tensor.DType(1), tensor.Encoding{}, &tensor.Error{}, tensor.F16(1), tensor.BF16(1), tensor.Info{}, tensor.QuantStats{}, tensor.Quantization{}, tensor.QuantizeOptions{}, &tensor.Quantizer{}, tensor.Range{}, tensor.Scheme(1), tensor.Shape{}, tensor.View{},
-	quant.Packed{}, quant.Pair{}, &tsr.File{}, tsr.Format{}, wia.Compression(1), wia.Doc{}, &wia.File{}, wia.Format{},
+	quant.Packed{}, quant.Pair{}, &tsr.File{}, tsr.Format{}, wia.Compression(1), &wia.File{}, wia.Format{},
 }
 
 // exportedTypes returns the names of the exported types in internal/api/api.txt that are neither interfaces nor functions,

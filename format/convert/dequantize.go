@@ -56,6 +56,8 @@ func (j *job) dequantize() error {
 		}
 	})
 	g.Nodes = append(t.nodes, g.Nodes...)
+	j.plan.schema.Docs = schema.Renumber(j.plan.schema.Docs, "graph.nodes",
+		func(old int) int { return old + len(t.nodes) })
 	j.plan.items = t.items
 	j.plan.schema.Graph = g
 	return nil

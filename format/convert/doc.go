@@ -109,6 +109,9 @@
 // format to itself, and between onnx and wia, keep graphs unchanged; format.Writer.WriteModel
 // translates nothing.
 //
+// Docs (schema.Doc) follow the tensors, nodes and values that they are about. A node that is
+// translated keeps its doc, but the attributes of the target are others, without docs.
+//
 // # Quantization
 //
 // Unless QuantizeOnly chooses them, Options.Quantize does not change tensors of rank 0 and 1,

@@ -24,6 +24,7 @@ func (j *job) makePlan(m *format.Model) error {
 		return err
 	}
 	j.plan.schema = s
+	before := s.Graph
 	for i, info := range s.Tensors {
 		j.plan.items = append(j.plan.items, &item{from: m.At(i), to: info})
 	}
@@ -62,6 +63,7 @@ func (j *job) makePlan(m *format.Model) error {
 		return err
 	}
 	s.Tensors = j.plan.infos()
+	j.followDocs(before, names)
 	return j.refuse()
 }
 
@@ -220,7 +222,7 @@ func (j *job) graph(m *format.Model, gone map[string]bool, names map[string]stri
 	if lost != "" {
 		l := schema.Loss{Kind: schema.LossGraph,
 			Why: fmt.Sprintf("it uses tensor %q, which is not kept", lost), Acceptable: true}
-		j.plan.schema.Graph = nil
+		j.plan.schema.RemoveGraph()
 		if j.accept(l) {
 			return nil
 		}

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
@@ -58,6 +59,7 @@ type translator struct {
 
 	named map[string]*value
 	nodes []schema.Node // translated nodes
+	moved map[int]int   // the first translated node by that of the source
 	gaps  []gap
 }
 
@@ -75,7 +77,8 @@ type value struct {
 // newTranslator returns a translator with copies of the graph and the items, which knows all their
 // names.
 func newTranslator(p *schema.Schema, items []*item, target string) *translator {
-	t := &translator{schema: p, graph: p.Graph.Clone(), format: target, named: map[string]*value{}}
+	t := &translator{schema: p, graph: p.Graph.Clone(), format: target,
+		named: map[string]*value{}, moved: map[int]int{}}
 	t.graph.Values(func(s *string) { t.at(*s) })
 	for _, it := range items {
 		own := *it
@@ -208,11 +211,15 @@ func (t *translator) node(i int, in *schema.Node) error {
 	if err != nil {
 		return err
 	}
+	first := len(t.nodes)
 	for _, n := range list {
 		err = t.write(n)
 		if err != nil {
 			return err
 		}
+	}
+	if len(t.nodes) > first {
+		t.moved[i] = first
 	}
 	return nil
 }
@@ -297,6 +304,7 @@ func (t *translator) finish() {
 	})
 	forget(g, gone)
 	t.schema.Graph = g
+	t.moveDocs()
 	t.schema.Metadata = slices.DeleteFunc(slices.Clone(t.schema.Metadata), func(e schema.Entry) bool {
 		return e.Key == opsets.Key || e.Key == opsets.KeyIRVersion && t.from == nil
 	})
@@ -304,6 +312,20 @@ func (t *translator) finish() {
 		sets := json.RawMessage(fmt.Sprintf(`[{"domain":"","version":%d}]`, version))
 		t.schema.Metadata = append(t.schema.Metadata, schema.Entry{Key: opsets.Key, Value: sets})
 	}
+}
+
+// moveDocs moves the docs of nodes to what the nodes are translated to, which has other attributes.
+func (t *translator) moveDocs() {
+	docs := schema.Renumber(t.schema.Docs, "graph.nodes", func(old int) int {
+		i, ok := t.moved[old]
+		if !ok {
+			return -1
+		}
+		return i
+	})
+	t.schema.Docs = slices.DeleteFunc(docs, func(d schema.Doc) bool {
+		return strings.HasPrefix(d.Path, "graph.nodes[") && strings.Contains(d.Path, "].")
+	})
 }
 
 // fresh returns an unused name for a value: the name itself or one with a number appended. It tries
@@ -436,7 +458,8 @@ func (j *job) refuse() error {
 	if len(j.plan.gaps) == 0 {
 		return nil
 	}
-	_, err := schema.Fit(j.format, j.plan.schema, j.target.AcceptLoss,
+	graph := &schema.Schema{Graph: j.plan.schema.Graph}
+	_, err := schema.Fit(j.format, graph, j.target.AcceptLoss,
 		func(p *schema.Schema, l *schema.LossList) error {
 			for _, g := range j.plan.gaps {
 				if p.Graph != nil {
@@ -448,7 +471,7 @@ func (j *job) refuse() error {
 	var refused *schema.LossError
 	if errors.As(err, &refused) { // names what else the target lacks
 		bare := *j.plan.schema
-		bare.Graph = nil
+		bare.RemoveGraph()
 		others, _ := format.Losses(j.path, &bare, &j.target)
 		refused.Losses = append(refused.Losses, others...)
 	}
@@ -457,6 +480,6 @@ func (j *job) refuse() error {
 			return wire.Place(err, "", j.path, "")
 		}
 	}
-	j.plan.schema.Graph = nil
+	j.plan.schema.RemoveGraph()
 	return nil
 }

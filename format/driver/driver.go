@@ -83,6 +83,9 @@ type Parsed struct {
 	// whether there is one. It is nil for formats where that costs no less.
 	LazyValue func(key string) (value any, ok bool, err error)
 
+	// Docs returns what the file says about its parts in words, as Schema.Docs has it. It is nil
+	// for formats without.
+	Docs func() ([]schema.Doc, error)
 	// Native returns a copy of the contents that only this format can store, nil for nothing.
 	Native func() (*schema.Native, error)
 	// Restore restores the original names in p (WriteOptions.KeepNames) and removes the

@@ -74,7 +74,9 @@ func (x *subject) nameOf(name string) string {
 
 // neutral removes from a schema what need not survive a round trip.
 func (x *subject) neutral(p *schema.Schema) *schema.Schema {
-	c := &schema.Schema{Metadata: slices.Clone(p.Metadata), Graph: p.Graph}
+	c := &schema.Schema{
+		Metadata: slices.Clone(p.Metadata), Graph: p.Graph, Docs: unnamed(p.Docs),
+	}
 	for _, t := range p.Tensors {
 		c.Tensors = append(c.Tensors, tensor.Info{Name: x.nameOf(t.Name), DType: t.DType, Shape: t.Shape, Quant: t.Quant, Encoding: t.Encoding})
 	}
@@ -85,6 +87,15 @@ func (x *subject) neutral(p *schema.Schema) *schema.Schema {
 		c = x.cfg.Neutral(c)
 	}
 	return c
+}
+
+// unnamed returns docs without the names of the parts, which only readers know.
+func unnamed(docs []schema.Doc) []schema.Doc {
+	docs = slices.Clone(docs)
+	for i := range docs {
+		docs[i].Name = ""
+	}
+	return docs
 }
 
 // differs reports how a model differs from the one read from the intact file.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -45,6 +46,13 @@ func TestConformance(t *testing.T) {
 	small := formattest.RandomSchema(r, formattest.SchemaOptions{DTypes: known, Tensors: 4})
 	small.Metadata = schema.Metadata{{Key: "producer_name", Value: "kit"}, {Key: "model_version", Value: int64(3)}, {Key: "k", Value: "v"}, {Key: "", Value: "é\x00"}}
 	small.Graph = testGraph(small.Tensors[0].Name)
+	small.Docs = []schema.Doc{
+		{Path: "graph", Text: "a graph", Properties: [][2]string{{"k", "v"}, {"k", ""}}},
+		{Path: "graph.nodes[1]", Properties: [][2]string{{"", "é"}}},
+		{Path: "graph.nodes[1].attributes[8].t", Text: "a constant"},
+		{Path: "graph.outputs[1]", Text: "an output"},
+		{Path: fmt.Sprintf("tensor %q", small.Tensors[2].Name), Text: "a tensor"},
+	}
 	long := formattest.RandomSchema(r, formattest.SchemaOptions{DTypes: known, Tensors: 3, Name: formattest.LongName})
 	listed := &schema.Schema{}
 	for _, code := range []int{15, 18, 21, 24, 25} {
@@ -137,6 +145,13 @@ func FuzzOpen(f *testing.F) {
 		again, err := openBytes(out.Bytes(), nil)
 		if err != nil {
 			t.Fatalf("what was written is refused: %v", err)
+		}
+		copied, err := again.Schema()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(p.Docs, copied.Docs); diff != "" {
+			t.Fatalf("a copy has other docs: %s", diff)
 		}
 		n, err := again.Native()
 		if diff := cmp.Diff(p.Native.Kinds, n.Kinds); err != nil || diff != "" {

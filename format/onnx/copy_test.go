@@ -14,9 +14,16 @@ import (
 // copied returns a copy of a model whose data is aligned to a number of bytes.
 func copied(t *testing.T, model []byte, align int64) []byte {
 	t.Helper()
+	return changed(t, model, align, func(*schema.Schema) {})
+}
+
+// changed is copied for a schema that a function changes.
+func changed(t *testing.T, model []byte, align int64, change func(p *schema.Schema)) []byte {
+	t.Helper()
 	f := open(t, model)
 	p, err := f.Schema()
 	expect.OK(t, err)
+	change(p)
 	w, err := newWriter(p, &driver.LayoutOptions{})
 	expect.OK(t, err)
 	w.align = align

@@ -37,9 +37,14 @@
 // All messages but the data of initializers are in memory, and count in Options.MaxMemory.
 //
 // Everything else is native (see [schema.Schema]): functions, training information, types of
-// intermediate values, quantization annotations, doc strings and unknown fields. Its wire form is
+// intermediate values, quantization annotations and unknown fields. Its wire form is
 // checked. The kinds have the names of their fields ("functions", "training_info",
-// "value_info", "doc_string"), or are "unknown_fields" and "subgraph_initializers".
+// "value_info"), or are "unknown_fields" and "subgraph_initializers".
+//
+// doc_string and metadata_props of the graph, its nodes, attributes and values, of initializers
+// and of tensors in attributes are the docs of the schema. Attributes have only doc_string. Those
+// of a sparse tensor are a part of its data. A graph of initializers alone counts as none, unless
+// it has a doc.
 //
 // # Errors
 //

@@ -16,6 +16,7 @@ func (fileFormat) Losses(p *schema.Schema, _ *driver.LayoutOptions, l *schema.Lo
 	if err != nil {
 		l.Native("", err)
 	}
+	docLosses(p, l)
 	l.AllQuantization(p, "ONNX stores quantization parameters only as inputs of operators")
 	for i := range p.Tensors {
 		t := &p.Tensors[i]

@@ -64,16 +64,16 @@ func nativeCases() []nativeCase {
 		{"fields of a later operator set", nativeModel(nil, ld(8, str(1, "other"), num(2, 3), unknown)), "unknown_fields"},
 		{"metadata named as a field", nativeModel(nil, prop(14, "producer_name", "me"), prop(14, "domain", "d")), ""},
 		{"texts of the model", nativeModel(nil, str(2, "me"), str(3, ""), str(4, "d"), num(5, 0), str(6, "doc")), ""},
-		{"doc of the graph", nativeModel(str(10, "doc")), "doc_string"},
-		{"doc of a node", nativeModel(nodeWith(str(6, "doc"))), "doc_string"},
-		{"doc of an attribute", nativeModel(attr(num(3, 1), num(20, 2), str(13, "doc"))), "doc_string"},
-		{"doc of a tensor", nativeModel(tensorOf(num(1, 1), num(2, 1), str(8, "l"), str(12, "doc"), ld(9, make([]byte, 4)))), "doc_string"},
-		{"doc of an input", nativeModel(ld(11, str(1, "v"), str(3, "doc"))), "doc_string"},
+		{"doc of the graph", nativeModel(str(10, "doc")), ""},
+		{"doc of a node", nativeModel(nodeWith(str(6, "doc"))), ""},
+		{"doc of an attribute", nativeModel(attr(num(3, 1), num(20, 2), str(13, "doc"))), ""},
+		{"doc of a tensor", nativeModel(tensorOf(num(1, 1), num(2, 1), str(8, "l"), str(12, "doc"), ld(9, make([]byte, 4)))), ""},
+		{"doc of an input", nativeModel(ld(11, str(1, "v"), str(3, "doc"))), ""},
 		{"value info", nativeModel(ld(13, str(1, "m"), floatType)), "value_info"},
 		{"quantization annotation", nativeModel(ld(14, str(1, "x"), prop(2, "SCALE_TENSOR", "w"))), "quantization_annotation"},
-		{"metadata of the graph", nativeModel(prop(16, "k", "v")), "metadata_props"},
-		{"metadata of a node", nativeModel(nodeWith(prop(9, "k", "v"))), "metadata_props"},
-		{"metadata of a tensor", nativeModel(tensorOf(num(1, 1), num(2, 1), str(8, "l"), ld(9, make([]byte, 4)), prop(16, "k", "v"))), "metadata_props"},
+		{"metadata of the graph", nativeModel(prop(16, "k", "v")), ""},
+		{"metadata of a node", nativeModel(nodeWith(prop(9, "k", "v"))), ""},
+		{"metadata of a tensor", nativeModel(tensorOf(num(1, 1), num(2, 1), str(8, "l"), ld(9, make([]byte, 4)), prop(16, "k", "v"))), ""},
 		{"overload", nativeModel(nodeWith(str(8, "second"))), "overload"},
 		{"devices", nativeModel(nodeWith(ld(10, str(1, "two"), ld(2, str(1, "w"), num(2, 0))))), "device_configurations"},
 		{"an unknown operator", nativeModel(nodeWith(str(7, "com.example"))), ""},
@@ -176,6 +176,7 @@ func TestKept(t *testing.T) {
 			if diff := gocmp.Diff(one.Kinds, other.Kinds); err != nil || diff != "" {
 				t.Errorf("%v: kinds (-model +copy):\n%s", err, diff)
 			}
+			expect.Equal(t, docsOf(t, c.model), docsOf(t, expect.Read(t, path)))
 			if got := kindNames(one); c.kind != "" && !slices.Contains(got, c.kind) {
 				t.Errorf("kinds %q, want %q", got, c.kind)
 			}
@@ -249,7 +250,7 @@ func TestFollows(t *testing.T) {
 		{"names swapped", convert.Options{Rename: func(s string) string { return map[string]string{"w": "l", "l": "w"}[s] }}, nil, change(func(a *annotated) { a.w, a.l = "l", "w" })},
 		{"a tensor is gone", convert.Options{Keep: without("l")}, []string{"native:quantization_annotation"}, change(func(a *annotated) { a.l = "" })},
 		{"other dtypes", convert.Options{DType: tensor.Float16}, []string{"native:value_info"}, change(func(a *annotated) { a.code, a.untyped = 10, true })},
-		{"the graph is gone", convert.Options{Keep: without("w")}, []string{"graph", "native:device_configurations", "native:doc_string", "native:quantization_annotation", "native:training_info", "native:value_info"},
+		{"the graph is gone", convert.Options{Keep: without("w")}, []string{"graph", "native:device_configurations", "native:quantization_annotation", "native:training_info", "native:value_info"},
 			annotated{w: "l", code: 1}.bytes()},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -19,8 +19,7 @@ type original struct {
 	sets   map[schema.OperatorSet][]byte
 	props  map[stringEntry][]byte
 	fields []modelField      // all fields, in the order of the file
-	graph  []byte            // all but the initializers; nil if the schema has another
-	places []int             // of the initializers in the graph: offsets
+	graph  []byte            // empty fields are the initializers; nil if the schema has another
 	shells map[string]*shell // by the name in the schema
 }
 
@@ -180,12 +179,12 @@ func shellsOf(graph messages.Message) map[string]*shell {
 	return shells
 }
 
-// readGraph copies the graph without its initializers, and remembers where they were.
+// readGraph copies the graph with an empty field in the place of each initializer.
 func (o *original) readGraph(e *messages.Edit, graph messages.Message) {
 	o.graph = make([]byte, 0, len(graph.Text()))
 	for c := graph.Cursor(); c.Next(); {
 		if c.Number == initializer || c.Number == sparseInitializer {
-			o.places = append(o.places, len(o.graph))
+			o.graph = messages.AppendBytes(o.graph, initializer, "")
 			continue
 		}
 		o.graph = e.AppendField(o.graph, typeGraph, &c)
@@ -201,7 +200,6 @@ func (o *original) followGraph(
 		return
 	}
 	o.graph = nil
-	o.places = nil
 	bare := messages.AppendOthers(nil, graph, initializer, sparseInitializer)
 	dialect.Lose(e, messages.Outermost(string(bare)), l)
 }

@@ -65,6 +65,7 @@ func (fileFormat) Parse(
 		Notes:    f.notes(),
 		Metadata: f.fields.metadata(),
 		Graph:    f.decoded,
+		Docs:     f.docs,
 		Native:   f.Native,
 		RecordAt: func(i int) int64 { return f.records[i].at },
 		Load:     f.Load,
@@ -154,7 +155,7 @@ func (f *parsed) placeGraph(err error) error {
 	return wire.Error(formatName, name, f.graph.At(e.At)+e.Skip, e.Err)
 }
 
-// decodeGraph decodes the graph. A graph with only initializers counts as none.
+// decodeGraph decodes the graph. A graph with only initializers counts as none unless it has a doc.
 func (f *parsed) decodeGraph(m messages.Message) error {
 	d := &onnxgraph.Decoder{Dialect: &dialect, Room: f.room, Tensors: f}
 	g, err := d.Decode(m)
@@ -162,7 +163,7 @@ func (f *parsed) decodeGraph(m messages.Message) error {
 	if err != nil {
 		return err
 	}
-	if len(g.Nodes)+len(g.Inputs)+len(g.Outputs) == 0 {
+	if len(g.Nodes)+len(g.Inputs)+len(g.Outputs) == 0 && !hasDoc(m) {
 		return nil
 	}
 	charged := f.room.Charge(0, 16*int64(f.index.Len()))

@@ -10,6 +10,7 @@ import (
 	"github.com/weightmap/weightmap/internal/external"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/messages"
+	"github.com/weightmap/weightmap/internal/onnxgraph"
 	"github.com/weightmap/weightmap/internal/opsets"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
@@ -25,6 +26,7 @@ type writer struct {
 	graph  []byte            // without its initializers
 	places []int             // of the first initializers in the graph: offsets
 	shells map[string]*shell // by tensor
+	docs   onnxgraph.Docs    // of the schema
 
 	ext     *driver.External // nil if it cannot have a name
 	offs    []int64          // in ext, -1 for the model itself
@@ -80,22 +82,40 @@ func (w *writer) encode() error {
 		return err
 	}
 	w.shells = file.shells
-	w.graph = file.graph
-	w.places = file.places
-	if w.graph != nil {
-		return nil
+	w.docs = onnxgraph.DocsOf(w.schema.Docs)
+	graph := file.graph
+	if graph == nil {
+		named := schema.Graph{}
+		if w.schema.Graph != nil {
+			named = *w.schema.Graph
+		}
+		named.Name = cmp.Or(named.Name, opsets.DefaultGraphName)
+		graph, err = dialect.AppendGraph(nil, &named)
+		if err != nil {
+			return err
+		}
 	}
-	named := schema.Graph{}
-	if w.schema.Graph != nil {
-		named = *w.schema.Graph
+	graph, changed := dialect.SetGraphDocs(graph, w.docs)
+	if changed || file.graph == nil {
+		_, err = decodeGraph(string(graph))
+		if err != nil {
+			return err
+		}
 	}
-	named.Name = cmp.Or(named.Name, opsets.DefaultGraphName)
-	w.graph, err = dialect.AppendGraph(nil, &named)
-	if err != nil {
-		return err
+	w.takeGraph(graph)
+	return nil
+}
+
+// takeGraph takes an encoded graph, in which empty fields are the initializers.
+func (w *writer) takeGraph(graph []byte) {
+	w.graph = make([]byte, 0, len(graph))
+	for c := messages.Outermost(memory.String(graph)).Cursor(); c.Next(); {
+		if c.Number == initializer {
+			w.places = append(w.places, len(w.graph))
+			continue
+		}
+		w.graph = append(w.graph, c.Raw()...)
 	}
-	_, err = decodeGraph(string(w.graph))
-	return err
 }
 
 // checkModel returns an error if the reader would refuse the fields of a model.
@@ -197,11 +217,11 @@ func (w *writer) placeGraph() {
 	w.add(w.graph[from:])
 }
 
-// placeOfFirst returns the offset in the graph of the first initializer if there is no original:
-// before the inputs and outputs.
+// placeOfFirst returns the offset in the graph of the first initializer if there is no original: in
+// the order of numbers.
 func (w *writer) placeOfFirst() int {
 	for c := messages.Outermost(memory.String(w.graph)).Cursor(); c.Next(); {
-		if c.Number == dialect.GraphFields.Inputs || c.Number == dialect.GraphFields.Outputs {
+		if c.Number > initializer {
 			return int(c.At())
 		}
 	}
@@ -330,8 +350,10 @@ func (w *writer) contents(i int, as storage) *contents {
 		c.before = messages.AppendInt(c.before, dataType, int64(as.code))
 		c.before = messages.AppendBytes(c.before, tensorName, t.Name)
 		w.addDataField(c, i, as)
+		c.after = append(c.after, dialect.SetTensorDoc("", tensorPath(t.Name), w.docs)...)
 		return c
 	}
+	text := dialect.SetTensorDoc(from.text, tensorPath(t.Name), w.docs)
 	c.out = &c.before
 	keepsDims := from.dims.Equal(t.Shape)
 	isTyped := false
@@ -339,7 +361,7 @@ func (w *writer) contents(i int, as storage) *contents {
 	if !keepsDims {
 		c.before = appendDims(c.before, t.Shape)
 	}
-	for f := messages.Outermost(from.text).Cursor(); f.Next(); {
+	for f := messages.Outermost(text).Cursor(); f.Next(); {
 		switch {
 		case f.Number == tensorDims && !keepsDims:
 		case f.Number == dataType:

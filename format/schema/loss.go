@@ -22,7 +22,7 @@ const (
 	LossAttribute    LossKind = "attribute"    // of a node: left out
 	LossConversion   LossKind = "conversion"   // a value with another type or fewer digits: converted
 	LossValue        LossKind = "value"        // dtype or shape of a graph input or output: written as unknown
-	LossLabel        LossKind = "label"        // a name that means nothing to a computation, of a graph, node or dim: left out
+	LossLabel        LossKind = "label"        // a name or words that mean nothing to a computation, of a graph, node or dim: left out
 	LossName         LossKind = "name"         // a tensor's name: replaced by one that the format allows
 	LossNative       LossKind = "native"       // what only the source's format has: left out
 	LossPart         LossKind = "part"         // the other parts of a model: this part is written as if it were all

@@ -14,6 +14,7 @@ import (
 // LossList collects the parts of a schema that a format cannot hold.
 type LossList struct {
 	found []found
+	holds func(*Doc) (text, properties bool) // nil if the format has no docs
 }
 
 // found is a loss, and what accepting it implies.
@@ -111,7 +112,7 @@ func TypeName(v any) string {
 
 // Graph adds the graph because the format cannot hold one of its parts, such as a node.
 func (l *LossList) Graph(part string, err error) {
-	l.add(LossGraph, part, err, found{edit: func(p *Schema) { p.Graph = nil }})
+	l.add(LossGraph, part, err, found{edit: (*Schema).RemoveGraph})
 }
 
 // AnyGraph adds the graph unless it is empty, for a format without graphs.
@@ -233,6 +234,10 @@ func Fit(format string, p *Schema, accept []string, losses func(p *Schema, l *Lo
 		}
 		accepted[s] = true
 	}
+	err := p.checkDocs(format)
+	if err != nil {
+		return nil, err
+	}
 	// Removing a part may cause other losses. Every turn removes more, so the loop
 	// ends.
 	for {
@@ -243,6 +248,7 @@ func Fit(format string, p *Schema, accept []string, losses func(p *Schema, l *Lo
 		}
 		l.foreign(p, format)
 		l.part(p)
+		l.docs(p)
 		if l.HasGraph() {
 			l.found = slices.DeleteFunc(l.found, func(f found) bool { return f.inGraph })
 		}
@@ -282,8 +288,8 @@ func (l *LossList) refusal(format string, accepted map[string]bool) error {
 // without returns a copy of the schema without the losses on the list.
 func (l *LossList) without(p *Schema) *Schema {
 	out := &Schema{
-		Metadata: slices.Clone(p.Metadata), Tensors: slices.Clone(p.Tensors), Graph: p.Graph.Clone(), Native: p.Native,
-		Part: p.Part, Parts: p.Parts,
+		Metadata: slices.Clone(p.Metadata), Tensors: slices.Clone(p.Tensors), Graph: p.Graph.Clone(),
+		Docs: slices.Clone(p.Docs), Native: p.Native, Part: p.Part, Parts: p.Parts,
 	}
 	for _, f := range l.found {
 		if f.edit != nil {
@@ -294,10 +300,24 @@ func (l *LossList) without(p *Schema) *Schema {
 	if out.Graph != nil {
 		for i := range out.Graph.Nodes {
 			n := &out.Graph.Nodes[i]
-			n.Attributes = kept(n.Attributes, func(a Attribute) any { return a.Value })
+			all := n.Attributes
+			n.Attributes = kept(all, func(a Attribute) any { return a.Value })
+			if len(n.Attributes) < len(all) {
+				out.followAttributes(i, all)
+			}
 		}
 	}
 	return out
+}
+
+// followAttributes gives docs the indices of the attributes of node i that are left of all.
+func (p *Schema) followAttributes(i int, all []Attribute) {
+	p.Docs = Renumber(p.Docs, fmt.Sprintf("graph.nodes[%d].attributes", i), func(old int) int {
+		if all[old].Value == any(removed{}) {
+			return -1
+		}
+		return len(kept(all[:old], func(a Attribute) any { return a.Value }))
+	})
 }
 
 // kept returns the elements whose value no edit has removed.

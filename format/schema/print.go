@@ -52,7 +52,7 @@ func shortValue(v any) string {
 // String describes how much the schema has, on one line.
 func (p Schema) String() string {
 	return oneline.Struct("Schema", "Tensors", oneline.Plain(oneline.List(p.Tensors, tensor.Info.String)), "Metadata", oneline.Plain(p.Metadata.String()),
-		"Graph", p.Graph, "Native", p.Native, "Part", p.Part, "Parts", p.Parts)
+		"Graph", p.Graph, "Docs", oneline.Plain(oneline.List(p.Docs, Doc.String)), "Native", p.Native, "Part", p.Part, "Parts", p.Parts)
 }
 
 // GoString implements fmt.GoStringer like String.
@@ -119,6 +119,18 @@ func (d Dim) GoString() string { return d.String() }
 
 // LogValue implements slog.LogValuer like String.
 func (d Dim) LogValue() slog.Value { return slog.StringValue(d.String()) }
+
+// String describes the part and how much is said of it, on one line.
+func (d Doc) String() string {
+	return oneline.Struct("Doc", "Path", d.Path, "Name", d.Name, "Text", d.Text,
+		"Properties", len(d.Properties))
+}
+
+// GoString implements fmt.GoStringer like String.
+func (d Doc) GoString() string { return d.String() }
+
+// LogValue implements slog.LogValuer like String.
+func (d Doc) LogValue() slog.Value { return slog.StringValue(d.String()) }
 
 // String describes the format and the kinds, on one line.
 func (n Native) String() string {

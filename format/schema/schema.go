@@ -21,6 +21,10 @@ type Schema struct {
 	// find names, shapes and sizes checked, and Size set. All together have at most 2^61 bytes.
 	Tensors []tensor.Info
 	Graph   *Graph // nil for none
+	// Docs says in words what parts of the model are, in the order of the file, the graph first. A
+	// format without places for them lists them as LossLabel. Docs go by index: a program that
+	// removes or moves nodes or other parts of the graph calls Renumber, and RemoveGraph without one.
+	Docs []Doc
 	// Native holds what only one format can store, nil for nothing. format.Model.Schema sets it.
 	Native *Native
 	// Part and Parts say that the tensors are those of part Part, from 1, of a model of Parts
@@ -30,8 +34,8 @@ type Schema struct {
 	Part, Parts int
 }
 
-// Native holds what only one format can store, such as the functions and doc strings of ONNX and
-// fields that this library does not know. A copy to the same format keeps it; a copy to another
+// Native holds what only one format can store, such as the functions of ONNX and fields that this
+// library does not know. A copy to the same format keeps it; a copy to another
 // format lists its kinds as losses.
 type Native struct {
 	Format string       // the name of that format

@@ -47,6 +47,7 @@ const (
 	Annotation                 // removed with a value that it names
 	Typed                      // removed if types of tensors change
 	Declares                   // a tensor of the graph, whose name values refer to
+	Doc                        // a part of a schema.Doc: a text, a pair, or a message with them
 )
 
 // Type is the type of a message: an index in a Schema.

@@ -126,15 +126,11 @@ func (d *Decoder) tensor(at, attribute int64, pieces []messages.Message) tensor.
 	}
 	var e *messages.Error
 	if errors.As(err, &e) && e.At == attribute {
-		e.Field = messages.Join(d.attributeFields()[attributeTensor].Name, e.Field)
+		fields := d.Schema[d.Dialect.attribute()].Fields
+		e.Field = messages.Join(fields[attributeTensor].Name, e.Field)
 	}
 	d.fail(err)
 	return v
-}
-
-// attributeFields returns the fields of an attribute.
-func (d *Dialect) attributeFields() []messages.Field {
-	return d.Schema[d.Schema[d.node()].Fields[nodeAttributes].Of].Fields
 }
 
 // value returns the value for the type. If its field is missing, a number is 0, a string or list is

@@ -20,6 +20,7 @@ type Dialect struct {
 
 	Merges        bool // merge repeated tensor fields of an attribute; otherwise they are an error
 	UniqueOutputs bool // names of graph outputs are unique
+	Declares      bool // the initializers of the outermost graph only declare tensors
 
 	// DType returns the dtype of a code, or Invalid. Code returns the code of a dtype, or 0.
 	DType func(code int32) tensor.DType
@@ -88,3 +89,6 @@ const (
 
 // node returns the type of a node.
 func (d *Dialect) node() messages.Type { return d.Schema[d.Graph].Fields[d.GraphFields.Nodes].Of }
+
+// attribute returns the type of an attribute.
+func (d *Dialect) attribute() messages.Type { return d.Schema[d.node()].Fields[nodeAttributes].Of }

@@ -394,7 +394,7 @@ var uses = []use{
 			see("", nil, err)
 			return
 		}
-		text(see, "", fmt.Sprint(len(p.Tensors), encoded(p.Metadata), p.Part, p.Parts), err)
+		text(see, "", fmt.Sprint(len(p.Tensors), encoded(p.Metadata), p.Docs, p.Part, p.Parts), err)
 	}},
 	{name: "Verify", api: []string{"format (*Model).Verify"}, run: func(m *format.Model, see see) {
 		_, err := m.Verify(context.Background(), nil)
@@ -414,7 +414,7 @@ var uses = []use{
 		"mag (*File).Timestamp", "mag (*File).Digest", "mag (*File).Snapshot", "mle (*File).Header", "mle (*File).MetadataJSON", "mle (*File).IR",
 		"mle (*File).Compression", "mobi (*File).Header", "mobi (*File).Name", "mobi (*File).FrameworkVersion",
 		"mobi (*File).Timestamp", "mobi (*File).Inputs", "mobi (*File).Outputs", "mobi (*File).Operators", "format/gguf (*File).Typed",
-		"format/onnx (*File).OperatorSets", "wia (*File).Compression", "wia (*File).Encrypted", "wia (*File).External", "wia (*File).OperatorSets", "wia (*File).Docs",
+		"format/onnx (*File).OperatorSets", "wia (*File).Compression", "wia (*File).Encrypted", "wia (*File).External", "wia (*File).OperatorSets",
 		"mag From", "mle From", "mobi From", "tsr From", "wia From", "format/gguf From", "format/onnx From", "format (*Model).Own",
 	}, run: func(m *format.Model, see see) {
 		if f, ok := mag.From(m); ok {
@@ -436,8 +436,6 @@ var uses = []use{
 			text(see, "onnx", f.OperatorSets(), nil)
 		}
 		if f, ok := wia.From(m); ok {
-			docs, err := f.Docs()
-			text(see, "wia docs", docs, err)
 			text(see, "wia", fmt.Sprint(f.Compression(), f.Encrypted(), f.External("1"), f.OperatorSets()), nil)
 		}
 		if f, ok := tsr.From(m); ok {

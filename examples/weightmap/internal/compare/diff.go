@@ -106,6 +106,7 @@ type difference struct {
 	bits      int     // tensors with equal values in other bits
 	metadata  change
 	graph     change
+	docs      change
 	native    change // parts that only one of the formats has
 }
 
@@ -117,7 +118,8 @@ type row struct {
 }
 
 func (d *difference) equal() bool {
-	return len(d.rows) == 0 && d.metadata.empty() && d.graph.empty() && d.native.empty()
+	return len(d.rows) == 0 && d.metadata.empty() && d.graph.empty() &&
+		d.docs.empty() && d.native.empty()
 }
 
 // compare compares the two open sides.
@@ -148,15 +150,14 @@ func (d *difference) compare() error {
 		return err
 	}
 	d.graph = compareLists(before, after)
-	before, err = inspect.NativeLines(d.a.m.Model)
+	d.docs, err = d.changeOf(inspect.DocLines)
 	if err != nil {
 		return err
 	}
-	after, err = inspect.NativeLines(d.b.m.Model)
+	d.native, err = d.changeOf(inspect.NativeLines)
 	if err != nil {
 		return err
 	}
-	d.native = compareSets(before, after)
 	if err := d.tensors(); err != nil {
 		return err
 	}
@@ -168,6 +169,19 @@ func (d *difference) compare() error {
 	slices.SortStableFunc(d.rows, func(a, b row) int { return byError(a.values, b.values) })
 	d.layers = layersOf(d.rows)
 	return nil
+}
+
+// changeOf compares lines that describe both models.
+func (d *difference) changeOf(lines func(*format.Model) ([]string, error)) (change, error) {
+	before, err := lines(d.a.m.Model)
+	if err != nil {
+		return change{}, err
+	}
+	after, err := lines(d.b.m.Model)
+	if err != nil {
+		return change{}, err
+	}
+	return compareSets(before, after), nil
 }
 
 // tensors compares the tensors of A with those of B: first the bytes of all, then the values of
@@ -330,6 +344,7 @@ func (d *difference) write(out io.Writer, width int) error {
 	}
 	d.metadata.write(p, "metadata")
 	d.graph.write(p, "graph")
+	d.docs.write(p, "docs")
 	d.native.write(p, "format-specific content")
 	fmt.Fprintln(out)
 	p.Line("%s", d.summary())
@@ -407,6 +422,9 @@ func (d *difference) summary() string {
 	}
 	if !d.graph.empty() {
 		parts = append(parts, "the graph differs")
+	}
+	if !d.docs.empty() {
+		parts = append(parts, "the docs differ")
 	}
 	if !d.native.empty() {
 		parts = append(parts, "the format-specific content differs")

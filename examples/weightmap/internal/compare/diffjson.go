@@ -21,6 +21,7 @@ type diffReport struct {
 	DigestB  string       `json:"digest_b,omitempty"`
 	Metadata changeReport `json:"metadata"`
 	Graph    changeReport `json:"graph"`
+	Docs     changeReport `json:"docs"`
 	Native   changeReport `json:"native"` // what only one of the formats has
 }
 
@@ -82,7 +83,8 @@ func (d *difference) json(out io.Writer) error {
 		A: modelfile.ShownName(d.a.path), B: modelfile.ShownName(d.b.path), Equal: d.equal(),
 		Tensors: []tensorDiff{}, Bits: d.bits,
 		DigestA: d.a.digest, DigestB: d.b.digest,
-		Metadata: reportOf(d.metadata), Graph: reportOf(d.graph), Native: reportOf(d.native),
+		Metadata: reportOf(d.metadata), Graph: reportOf(d.graph),
+		Docs: reportOf(d.docs), Native: reportOf(d.native),
 	}
 	for _, row := range d.rows {
 		t := tensorDiff{Name: row.name, Differs: row.what, A: row.a, B: row.b}

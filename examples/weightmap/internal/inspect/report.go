@@ -30,7 +30,7 @@ type report struct {
 	Tensors   []tensorReport
 	Graph     *schema.Graph    // nil if the format has none
 	Native    []nativeReport   // never nil
-	Docs      []docReport      // doc strings and properties of WIA
+	Docs      []docReport      // doc strings and properties
 	Signature *signatureReport // nil for an unsigned file
 	Notes     []string
 
