@@ -42,21 +42,18 @@ func (t *table) open() {
 			return floor.Pairs(b, opening(f.path), mapping(f.paths[0]))
 		}
 	}
-	for _, c := range []struct {
-		name         string
-		small, large float64
-	}{{"mag", 3.3, 10}, {"tsr", 3.3, 10}, {"mle", 4, 20}, {"wia", 10, 40}, {"mobi", 10, 40}} {
+	for _, name := range []string{"mag", "tsr", "mle", "wia", "mobi"} {
 		s := small
 		l := large
-		if c.name == "tsr" {
+		if name == "tsr" {
 			s = smallSingle
 			l = largeSingle
 		}
-		t.most("open/"+c.name+"/2MB", c.small, bare(c.name, s))
-		t.most("open/"+c.name+"/100MB", c.large, bare(c.name, l))
+		t.figure("open/"+name+"/2MB", bare(name, s))
+		t.figure("open/"+name+"/100MB", bare(name, l))
 	}
-	t.most("open/tsr/directory20", 18, bare("tsr", small))
-	t.most("open/tsr/directory300", 360, bare("tsr", large))
+	t.figure("open/tsr/directory20", bare("tsr", small))
+	t.figure("open/tsr/directory300", bare("tsr", large))
 }
 
 // cold measures opening a file that is not in the page cache and has headers between the data,

@@ -16,15 +16,15 @@ import (
 )
 
 // Targets measures what the specifications of MOBI and MLE promise, a row for each of their
-// sentences and figures, and the formats that people have. It prints a table. A missed target fails
-// the benchmark, unless the row says why it cannot be reached.
-func Targets(b *testing.B) {
+// sentences and figures, and the formats that people have. It returns a table in Markdown. A missed
+// target fails the benchmark, unless the row says why it cannot be reached.
+func Targets(b *testing.B) string {
 	t := &targets{b: b, dir: b.TempDir()}
 	t.mobi()
 	t.mleTimes()
 	t.mleSizes()
 	t.usual()
-	fmt.Printf("\n%-62s %8s %8s %8s %-4s\n%s\n", "TARGET", "BEST", "MEDIAN", "LIMIT", "UNIT", t.text)
+	return "| target | limit | best | median |\n|---|---|---|---|\n" + t.text
 }
 
 // targets are rows of targets.
@@ -51,20 +51,17 @@ func (t *targets) add(r row) {
 	line := ""
 	t.b.Run(r.name, func(b *testing.B) {
 		f := r.measure(b)
-		word := "met"
+		missed := ""
 		if f.best > r.limit {
-			word = "missed"
-		}
-		switch {
-		case word == "missed" && r.why != "":
-			word += ": " + r.why
-		case word == "missed":
-			b.Errorf("%.3g %s, the target is %v", f.best, r.unit, r.limit)
+			missed = ", missed: " + r.why
+			if r.why == "" {
+				b.Errorf("%.3g %s, the target is %v", f.best, r.unit, r.limit)
+			}
 		}
 		b.ReportMetric(f.best, "best-"+r.unit)
 		b.ReportMetric(f.median, "median-"+r.unit)
-		line = fmt.Sprintf("%-62s %8.3g %8.3g %8v %-4s %s\n",
-			r.name, f.best, f.median, r.limit, r.unit, word)
+		line = fmt.Sprintf("| %s | %v %s | %.3g%s | %.3g |\n",
+			r.name, r.limit, r.unit, f.best, missed, f.median)
 	})
 	t.text += line
 }

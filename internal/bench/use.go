@@ -20,18 +20,18 @@ import (
 // use measures looking up tensors, holding them and the current model of a live.Handle, and the
 // memory that a directory of files and a model take.
 func (t *table) use() {
-	t.most("lookup/10000", 1.5, t.againstMap)
+	t.figure("lookup/10000", t.againstMap)
 	t.least("use/2goroutines", 1.7, t.usedTwice)
 	t.most("acquire", 3, t.acquired)
 	t.least("acquire/2goroutines", 1.7, func(b *testing.B) float64 { return twice(b, t.acquiring(b)) })
 	for _, m := range Models[1:] {
-		t.add("allocations/tsr/directory/"+m.Name+"/each-file", "at most", 13, "allocs", func(b *testing.B) float64 {
+		t.add("allocations/tsr/directory/"+m.Name+"/each-file", atMost, 13, "allocs", func(b *testing.B) float64 {
 			few := t.file(b, "tsr", small)
 			more := t.file(b, "tsr", m)
 			return (allocated(b, more) - allocated(b, few)) / float64(len(more.paths)-len(few.paths))
 		})
 	}
-	t.add("held/mag/10000", "at most", 160, "B/tensor", t.held)
+	t.add("held/mag/10000", atMost, 160, "B/tensor", t.held)
 }
 
 // againstMap measures lookups of 10,000 long names in random order in a model, relative to a map.

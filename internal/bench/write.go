@@ -24,8 +24,8 @@ func (t *table) write() {
 		if name == "tsr" {
 			l = largeSingle
 		}
-		t.most("write/"+name+"/100MB", 1.15, func(b *testing.B) float64 { return t.pairWrites(b, name, l) })
-		t.most("write/"+name+"/10000", 3, func(b *testing.B) float64 { return t.pairWrites(b, name, many) })
+		t.figure("write/"+name+"/100MB", func(b *testing.B) float64 { return t.pairWrites(b, name, l) })
+		t.figure("write/"+name+"/10000", func(b *testing.B) float64 { return t.pairWrites(b, name, many) })
 	}
 	t.most("write/onnx-10000-to-mag", 3, func(b *testing.B) float64 {
 		return floor.PairsOf(b, t.writing(b, "onnx", many), t.writing(b, "mag", many)).Ratio
@@ -67,7 +67,8 @@ func writeEach(dir string, p *schema.Schema, data []byte) error {
 	return err
 }
 
-// convert measures quantizing a safetensors file of 100 MB in memory, relative to copying it.
+// convert measures quantizing a safetensors file of 100 MB in memory, and writing it in another
+// format, relative to copying it.
 func (t *table) convert() {
 	int8s := tensor.QuantizeOptions{PerChannel: true}
 	blocks := tensor.QuantizeOptions{Encoding: gguf.Q8_0()}
@@ -75,10 +76,18 @@ func (t *table) convert() {
 		name, to string
 		o        tensor.QuantizeOptions
 	}{{"int8/mobi", "mobi", int8s}, {"int8/wia", "wia", int8s}, {"q8_0/gguf", "gguf", blocks}} {
-		t.most("convert/"+c.name, 1.2, func(b *testing.B) float64 {
+		t.figure("convert/"+c.name, func(b *testing.B) float64 {
 			o := &convert.Options{Quantize: convert.Quantized(c.o), QuantizeOnly: func(tensor.Info) bool { return true },
 				Write: &format.WriteOptions{Format: expect.Must(format.ByName(c.to)), NoSync: true}}
 			return converting(b, o)
+		})
+	}
+	for _, c := range []struct {
+		to    string
+		limit float64
+	}{{"gguf", 1.1}, {"mag", 1.5}} {
+		t.most("convert/unchanged/"+c.to, c.limit, func(b *testing.B) float64 {
+			return converting(b, &convert.Options{Write: noSync.With(expect.Must(format.ByName(c.to)))})
 		})
 	}
 }

@@ -1,8 +1,9 @@
 // Command speed measures how long this library and others take to open models, and prints a table
-// in
-// Markdown:
+// in Markdown:
 //
-//	go run -C internal/peers/golang ./speed
+//	go run -C internal/peers/golang ./speed [-replace]
+//
+// With -replace it replaces the table in internal/bench/README.md.
 //
 // All libraries open the same tensors, each in a format that it reads; format/gguf writes the GGUF
 // files. Figures are medians of the ratios of paired rounds, so they do not depend on the machine's
@@ -11,27 +12,43 @@ package main
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"io/fs"
 	"log"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/weightmap/weightmap/internal/bench"
 	"github.com/weightmap/weightmap/internal/floor"
 )
 
+// page has the table. The program runs in the directory of its module.
+const page = "../../bench/README.md"
+
 func main() {
 	log.SetFlags(0)
+	replace := flag.Bool("replace", false, "replace the table in internal/bench/README.md")
+	flag.Parse()
+	text, err := measured()
+	if err == nil && *replace {
+		err = bench.Replace(page, "peers", text)
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Print(text)
+}
+
+// measured returns the table.
+func measured() (string, error) {
 	dir, err := os.MkdirTemp("", "weightmap-peers-")
 	if err != nil {
-		log.Fatal(err)
+		return "", err
 	}
-	err = table(dir)
-	os.RemoveAll(dir)
-	if err != nil {
-		log.Fatal(err)
-	}
+	defer os.RemoveAll(dir)
+	return table(dir)
 }
 
 // columns are the columns of the table.
@@ -46,27 +63,28 @@ var columns = []struct {
 	{"300 tensors, cold cache", bench.Models[1], true},
 }
 
-// table prints the time of every library relative to the first of the others.
-func table(dir string) error {
+// table returns the time of every library relative to the first of the others.
+func table(dir string) (string, error) {
+	var text strings.Builder
 	others := peers()
 	base := others[0]
-	fmt.Printf("Opening and closing, relative to %s:\n\n|", base.name)
+	fmt.Fprintf(&text, "| relative to %s", base.name)
 	for _, c := range columns {
-		fmt.Print(" | ", c.title)
+		fmt.Fprint(&text, " | ", c.title)
 	}
-	fmt.Print(" |\n|---|---|---|---|---|\n")
+	fmt.Fprint(&text, " |\n|---|---|---|---|---|\n")
 	for _, l := range append(ours(), others...) {
-		fmt.Print("| ", l.name)
+		fmt.Fprint(&text, "| ", l.name)
 		for _, c := range columns {
 			cell, err := compare(dir, c.model, c.cold, l, base)
 			if err != nil {
-				return fmt.Errorf("%s, %s: %w", l.name, c.title, err)
+				return "", fmt.Errorf("%s, %s: %w", l.name, c.title, err)
 			}
-			fmt.Print(" | ", cell)
+			fmt.Fprint(&text, " | ", cell)
 		}
-		fmt.Println(" |")
+		fmt.Fprintln(&text, " |")
 	}
-	return nil
+	return text.String(), nil
 }
 
 // compare returns the ratio of two libraries with two digits.
