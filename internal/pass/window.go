@@ -2,8 +2,12 @@ package pass
 
 import "io"
 
-// windowSize is the number of bytes that a Window maps at a time.
-const windowSize = 1 << 20
+// windowSize is the number of bytes that a Window maps at a time, and windowAhead how far the disk
+// reads ahead of it.
+const (
+	windowSize  = 1 << 20
+	windowAhead = 8 << 20
+)
 
 // Window reads a range of a mapping whose pages are mapped only while they are read. It suits bytes
 // that are written to another file: to read them first would copy them twice.
@@ -42,6 +46,11 @@ func (w *Window) advance() {
 	w.begin = w.end
 	w.end = min(w.begin+windowSize, len(w.memory))
 	w.rest = w.memory[w.begin:w.end]
+	ahead := w.off + int64(w.begin)
+	if w.begin == 0 {
+		w.mapping.Prefetch(ahead, windowAhead)
+	}
+	w.mapping.Prefetch(ahead+windowAhead, windowSize)
 	w.mapping.Populate(w.off+int64(w.begin), int64(len(w.rest)))
 }
 

@@ -113,6 +113,14 @@ func (r *Region) markEvicted(off, n int64) {
 	}
 }
 
+// Prefetch implements pass.Mapping.
+func (r *Region) Prefetch(off, n int64) {
+	n = min(n, r.size-off)
+	if n > 0 {
+		_, _ = r.Advise(memory.Prefetch, off, n)
+	}
+}
+
 // CanForget implements pass.Mapping.
 func (r *Region) CanForget() bool { return r.ra != nil && canForget }
 
