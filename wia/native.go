@@ -107,8 +107,8 @@ func (f *parsed) nativeGraph() ([]byte, error) {
 	if g.size == 0 {
 		return nil, nil
 	}
-	in := inliner{f, onnxgraph.Inliner{Memory: f.memory}}
-	defer in.Close()
+	in := inliner{f: f, data: onnxgraph.Inliner{Memory: f.memory}}
+	defer in.data.Close()
 	e := dialect.Edit()
 	if slices.ContainsFunc(f.externals, func(x externalRange) bool { return x.tensor < 0 }) {
 		e.Replace = in.replace
@@ -131,8 +131,8 @@ func (f *parsed) nativeGraph() ([]byte, error) {
 
 // inliner puts external data of tensors into their messages.
 type inliner struct {
-	*parsed
-	onnxgraph.Inliner
+	f    *parsed
+	data onnxgraph.Inliner
 }
 
 // replace appends the fields of a tensor with its external data.
@@ -141,11 +141,11 @@ func (in *inliner) replace(b []byte, m messages.Message) ([]byte, bool, error) {
 	if h.read(m) != nil || h.data != externalData || h.check() != nil {
 		return b, false, nil
 	}
-	v, err := in.view(h, nil)
+	v, err := in.f.view(h, nil)
 	if err != nil {
 		return b, false, err
 	}
-	b, err = in.Append(b, m, v, rawData, rawData, externalData)
+	b, err = in.data.Append(b, m, v, rawData, rawData, externalData)
 	return b, err == nil, err
 }
 

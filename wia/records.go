@@ -95,7 +95,7 @@ func (p *parser) listGraph(counts *messages.Counts) error {
 
 // blockReader reads the tensor block.
 type blockReader struct {
-	*parser
+	p      *parser
 	counts *messages.Counts
 	shell  messages.Copy // the current record without its data
 }
@@ -105,7 +105,7 @@ func (p *parser) listBlock(counts *messages.Counts) error {
 	block := &p.f.payloads[tensorBlock]
 	section := p.f.section(block)
 	defer section.Close()
-	r := &blockReader{parser: p, counts: counts}
+	r := &blockReader{p: p, counts: counts}
 	r.shell.Begin(p.f.memory)
 	defer r.shell.Drop()
 	p.f.more.Begin(p.f.memory)
@@ -136,7 +136,7 @@ func (p *parser) listBlock(counts *messages.Counts) error {
 // record reads and lists the record in the current field of the tensor block, whose data is in a
 // field of it.
 func (r *blockReader) record(s *messages.Scan, t messages.Type, dataField int) {
-	h := r.head
+	h := r.p.head
 	h.reset()
 	r.shell.Reset()
 	var data valueHead
@@ -170,7 +170,7 @@ func (r *blockReader) record(s *messages.Scan, t messages.Type, dataField int) {
 
 // decode decodes and lists the record that was read, and keeps it if Native has something of it.
 func (r *blockReader) decode(s *messages.Scan, m messages.Message, data valueHead) error {
-	h := r.head
+	h := r.p.head
 	if s.Number == compressedRecords {
 		err := h.readCompressed(m)
 		if err != nil {
@@ -186,12 +186,12 @@ func (r *blockReader) decode(s *messages.Scan, m messages.Message, data valueHea
 			h.raw = data
 		}
 	}
-	err := r.add(tensorBlock, s.Value)
+	err := r.p.add(tensorBlock, s.Value)
 	if err != nil {
 		return err
 	}
 	if h.keeps() {
-		s.ReplaceWith(&r.f.more, &r.shell)
+		s.ReplaceWith(&r.p.f.more, &r.shell)
 	}
 	return nil
 }

@@ -17,13 +17,13 @@ func decodeGraph(text string) (*schema.Graph, error) {
 	if err != nil {
 		return nil, placed(typeGraph, text, "graph", err)
 	}
-	f := &parsed{index: &driver.Index{}, head: &head{}}
-	f.room.Most = f.memory.Room(int64(len(text)))
-	err = f.decodeGraph(m)
+	p := &parser{f: &parsed{index: &driver.Index{}}, head: &head{}}
+	p.room.Most = p.f.memory.Room(int64(len(text)))
+	err = p.decodeGraph(m)
 	if err != nil {
 		return nil, placed(typeGraph, text, "graph", err)
 	}
-	return f.decoded, nil
+	return p.f.decoded, nil
 }
 
 // placed adds the field to an error about a message that is not in a file.
@@ -38,17 +38,17 @@ func placed(t messages.Type, text, name string, err error) error {
 
 // checkTensor checks the tensor in h, which is part of the model, and declares the file of its
 // data.
-func (f *parsed) checkTensor(h *head) error {
+func (p *parser) checkTensor(h *head) error {
 	err := h.check()
-	if err != nil || h.location != 1 || f.src == nil {
+	if err != nil || h.location != 1 || p.f.src == nil {
 		return err
 	}
-	return f.findExternal(h)
+	return p.findExternal(h)
 }
 
 // findExternal locates external data.
-func (f *parsed) findExternal(h *head) error {
-	space, size, err := f.files.Find(f.src, h.ext.location, h.ext.length < 0)
+func (p *parser) findExternal(h *head) error {
+	space, size, err := p.f.files.Find(p.f.src, h.ext.location, h.ext.length < 0)
 	if err != nil {
 		return err
 	}
@@ -67,22 +67,22 @@ func (f *parsed) findExternal(h *head) error {
 }
 
 // Attribute implements onnxgraph.Tensors.
-func (f *parsed) Attribute(at int64, pieces []messages.Message) (tensor.View, error) {
-	h := f.head
+func (p *parser) Attribute(at int64, pieces []messages.Message) (tensor.View, error) {
+	h := p.head
 	err := h.read(pieces[0])
 	if err != nil {
 		return tensor.View{}, err
 	}
-	err = messages.MessageAt(f.checkTensor(h), at)
+	err = messages.MessageAt(p.checkTensor(h), at)
 	if err != nil {
 		return tensor.View{}, err
 	}
-	charged := f.room.Charge(at, h.size)
+	charged := p.room.Charge(at, h.size)
 	if charged != nil {
 		return tensor.View{}, charged
 	}
-	f.outside = f.outside || h.location == 1
-	return f.view(h), nil
+	p.f.external = p.f.external || h.location == 1
+	return p.f.view(h), nil
 }
 
 // view makes the view of a tensor that was read and checked: a copy of its data, or of an external
@@ -112,22 +112,22 @@ func (f *parsed) view(h *head) tensor.View {
 	return v
 }
 
-// Initializer implements onnxgraph.Tensors. The reader has listed those of the outermost graph;
+// Initializer implements onnxgraph.Tensors. The parser has listed those of the outermost graph;
 // those of subgraphs are in the scope of that graph.
-func (f *parsed) Initializer(at int64, m messages.Message, main bool) (string, bool, error) {
+func (p *parser) Initializer(at int64, m messages.Message, main bool) (string, bool, error) {
 	if main {
 		return "", false, nil
 	}
-	h := f.head
+	h := p.head
 	err := h.read(m)
 	if err != nil {
 		return "", false, err
 	}
-	err = messages.MessageAt(f.checkTensor(h), at)
+	err = messages.MessageAt(p.checkTensor(h), at)
 	if err != nil {
 		return "", false, err
 	}
-	f.outside = f.outside || h.location == 1
+	p.f.external = p.f.external || h.location == 1
 	return string(h.name), true, messages.MessageAt(checkName(h.name), at)
 }
 
@@ -141,7 +141,7 @@ func checkName(name []byte) error {
 }
 
 // add lists the initializer in h, whose message is at from..to in the file.
-func (f *parsed) add(h *head, from, to int64) error {
+func (p *parser) add(h *head, from, to int64) error {
 	t := driver.Tensor{
 		Name: h.name, DType: dtypeOf(h.code), Encoding: h.encoding(), Shape: h.dims,
 		Size: h.size, Offset: h.raw.offset,
@@ -154,43 +154,43 @@ func (f *parsed) add(h *head, from, to int64) error {
 		t.Loaded = true
 		t.Offset = -1
 	}
-	return f.list(&t, record{at: from, end: to})
+	return p.list(&t, record{at: from, end: to})
 }
 
 // list lists a tensor.
-func (f *parsed) list(t *driver.Tensor, r record) error {
+func (p *parser) list(t *driver.Tensor, r record) error {
 	err := checkName(t.Name)
 	if err != nil {
 		return err
 	}
-	if f.index.Add(t) != nil {
+	if p.f.index.Add(t) != nil {
 		return badField("name", "the name %q occurs twice", t.Name)
 	}
-	f.records = append(f.records, r)
+	p.f.records = append(p.f.records, r)
 	return nil
 }
 
-// Sparse implements onnxgraph.Tensors. The reader has listed those of the outermost graph.
-func (f *parsed) Sparse(at int64, m messages.Message, main bool) error {
+// Sparse implements onnxgraph.Tensors. The parser has listed those of the outermost graph.
+func (p *parser) Sparse(at int64, m messages.Message, main bool) error {
 	if main {
 		return nil
 	}
-	_, err := f.checkSparse(m)
+	_, err := p.checkSparse(m)
 	return messages.MessageAt(err, at)
 }
 
 // addSparse lists a sparse initializer, whose message is at from..to in the file.
-func (f *parsed) addSparse(m messages.Message, from, to int64) error {
-	t, err := f.checkSparse(m)
+func (p *parser) addSparse(m messages.Message, from, to int64) error {
+	t, err := p.checkSparse(m)
 	if err != nil {
 		return err
 	}
 	t.Size = to - from
-	return f.list(t, record{at: from, end: to, sparse: true})
+	return p.list(t, record{at: from, end: to, sparse: true})
 }
 
 // checkSparse checks that the values and indices of a sparse tensor fit.
-func (f *parsed) checkSparse(m messages.Message) (*driver.Tensor, error) {
+func (p *parser) checkSparse(m messages.Message) (*driver.Tensor, error) {
 	values := &head{}
 	indices := &head{}
 	dims := tensor.Shape(nil)
@@ -198,9 +198,9 @@ func (f *parsed) checkSparse(m messages.Message) (*driver.Tensor, error) {
 		var err error
 		switch c.Number {
 		case sparseValues:
-			err = f.checkPart(values, &c)
+			err = p.checkPart(values, &c)
 		case sparseIndices:
-			err = f.checkPart(indices, &c)
+			err = p.checkPart(indices, &c)
 		case sparseDims:
 			if len(dims)+c.Ints() > maxRank {
 				err = messages.Errorf(c.At(), "", tensor.ErrLimit, "more than %d", maxRank)
@@ -230,13 +230,13 @@ func (f *parsed) checkSparse(m messages.Message) (*driver.Tensor, error) {
 }
 
 // checkPart reads and checks a tensor of a sparse tensor.
-func (f *parsed) checkPart(h *head, c *messages.Cursor) error {
+func (p *parser) checkPart(h *head, c *messages.Cursor) error {
 	err := h.read(c.Message())
 	if err != nil {
 		return err
 	}
-	f.outside = f.outside || h.location == 1
-	return messages.MessageAt(f.checkTensor(h), c.At())
+	p.f.external = p.f.external || h.location == 1
+	return messages.MessageAt(p.checkTensor(h), c.At())
 }
 
 // index reports whether a tensor can hold the indices of n values, linear or of each dim.

@@ -27,10 +27,10 @@ func (f *parsed) Native() (*schema.Native, error) {
 // raw returns the model without the data of its tensors. External data of tensors that are not
 // listed becomes part of it.
 func (f *parsed) raw() ([]byte, error) {
-	in := inliner{f, onnxgraph.Inliner{Memory: f.memory}}
-	defer in.Close()
+	in := inliner{f: f, data: onnxgraph.Inliner{Memory: f.memory}}
+	defer in.data.Close()
 	e := dialect.Edit()
-	if f.outside {
+	if f.external {
 		e.Replace = in.replace
 	}
 	graph := make([]byte, 0, len(f.graph.Text()))
@@ -97,8 +97,8 @@ func sparseName(m messages.Message) (name string) {
 
 // inliner puts external data of tensors into their messages.
 type inliner struct {
-	*parsed
-	onnxgraph.Inliner
+	f    *parsed
+	data onnxgraph.Inliner
 }
 
 // replace appends the fields of a tensor with its external data.
@@ -107,6 +107,6 @@ func (in *inliner) replace(b []byte, m messages.Message) ([]byte, bool, error) {
 	if h.read(m) != nil || h.check() != nil || h.location != 1 {
 		return b, false, nil
 	}
-	b, err := in.Append(b, m, in.view(h), rawData, rawData, externalData, dataLocation)
+	b, err := in.data.Append(b, m, in.f.view(h), rawData, rawData, externalData, dataLocation)
 	return b, err == nil, err
 }

@@ -15,20 +15,29 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// parsed is an open file besides its index.
+// parsed is an open file besides its index. model and graph have the messages of the file without
+// the data of initializers: an empty field marks where that was.
 type parsed struct {
-	structure
-	src     driver.Source // nil for a model that is written
-	index   *driver.Index
-	memory  *driver.Memory
-	head    *head // of the current tensor
-	room    messages.Room
-	records []record // by tensor
-	files   external.Files
-	found   bool // the file has a graph
-	outside bool // the data of a tensor within the graph, a function or a training is external
-	fields  model
-	decoded *schema.Graph
+	src      driver.Source // nil for a model that is written
+	index    *driver.Index
+	memory   *driver.Memory
+	model    messages.Copy // the ModelProto; an empty graph marks the place of the graph
+	graph    messages.Copy // the GraphProto
+	fields   model
+	decoded  *schema.Graph
+	records  []record // by tensor
+	files    external.Files
+	external bool // the data of a tensor within the graph, a function or a training is external
+}
+
+// parser reads everything but the data of initializers and external files.
+type parser struct {
+	f        *parsed
+	counts   *messages.Counts
+	shell    messages.Copy // the current initializer without its data
+	head     *head         // of the current tensor
+	room     messages.Room
+	hasGraph bool
 }
 
 // record locates the message of a tensor in the file.
@@ -45,21 +54,21 @@ func (fileFormat) Parse(
 	if src.Size() == 0 {
 		return nil, wire.Errorf(formatName, "model", 0, tensor.ErrTruncated, "the file is empty")
 	}
-	f := &parsed{src: src, index: x, memory: o.Memory, head: &head{}}
-	model, graph, err := f.read()
+	f := &parsed{src: src, index: x, memory: o.Memory}
+	p := &parser{f: f, counts: messages.NewCounts(), head: &head{}}
+	model, graph, err := p.read()
 	if err != nil {
 		return nil, err
 	}
-	f.room.Most = o.Memory.Room(src.Size())
-	err = f.decode(model, graph)
+	p.room.Most = o.Memory.Room(src.Size())
+	err = p.decode(model, graph)
 	if err != nil {
 		return nil, err
 	}
-	err = o.Memory.Reserve(f.room.Cost)
+	err = o.Memory.Reserve(p.room.Cost)
 	if err != nil {
 		return nil, err
 	}
-	f.head = nil
 	return &driver.Parsed{
 		Own:      f,
 		Notes:    f.notes(),
@@ -75,11 +84,11 @@ func (fileFormat) Parse(
 
 // read copies the messages into memory, checks them, and lists the tensors. Of several errors it
 // returns the one at the lowest offset.
-func (f *parsed) read() (model, graph messages.Message, err error) {
+func (p *parser) read() (model, graph messages.Message, err error) {
+	f := p.f
 	f.model.Begin(f.memory)
 	f.graph.Begin(f.memory)
-	counts := messages.NewCounts()
-	read := f.readFile(counts)
+	read := p.readFile()
 	f.records = slices.Clone(f.records) // without the room to grow
 	err = f.model.Finish()
 	if err != nil {
@@ -90,37 +99,37 @@ func (f *parsed) read() (model, graph messages.Message, err error) {
 	if err != nil {
 		return model, graph, err
 	}
-	counts.Around = 0
-	model, badModel := table.Check(typeModel, f.model.Text(), counts)
-	counts.Around = 1
-	counts.Checked = 1<<initializer | 1<<sparseInitializer
-	graph, badGraph := table.Check(typeGraph, f.graph.Text(), counts)
+	p.counts.Around = 0
+	model, badModel := table.Check(typeModel, f.model.Text(), p.counts)
+	p.counts.Around = 1
+	p.counts.Checked = 1<<initializer | 1<<sparseInitializer
+	graph, badGraph := table.Check(typeGraph, f.graph.Text(), p.counts)
 	return model, graph, messages.Lowest(f.placeModel(badModel), f.placeGraph(badGraph), read)
 }
 
 // readFile copies the messages into memory, and lists the tensors.
-func (f *parsed) readFile(counts *messages.Counts) error {
-	section := messages.OpenSection(f.src, 0, f.src.Size())
+func (p *parser) readFile() error {
+	section := messages.OpenSection(p.f.src, 0, p.f.src.Size())
 	defer section.Close()
-	r := &reader{parsed: f, section: section, counts: counts}
-	counts.Around = 2
-	r.shell.Begin(f.memory)
-	defer r.shell.Drop()
-	err := r.readModel()
-	p, ok := err.(*messages.Placed)
+	p.counts.Around = 2
+	p.shell.Begin(p.f.memory)
+	defer p.shell.Drop()
+	err := p.readModel(section)
+	bad, ok := err.(*messages.Placed)
 	if ok {
-		return wire.Error(formatName, cmp.Or(p.Field, "model"), p.At, p.Err)
+		return wire.Error(formatName, cmp.Or(bad.Field, "model"), bad.At, bad.Err)
 	}
 	return err
 }
 
 // decode decodes what is not a tensor of the model.
-func (f *parsed) decode(model, graph messages.Message) error {
-	err := f.fields.decode(model, &f.room)
+func (p *parser) decode(model, graph messages.Message) error {
+	f := p.f
+	err := f.fields.decode(model, &p.room)
 	if err != nil {
 		return f.placeModel(err)
 	}
-	if !f.found {
+	if !p.hasGraph {
 		return wire.Errorf(formatName, "graph", 0, tensor.ErrTruncated,
 			"missing: the file was cut short, or is no model")
 	}
@@ -128,11 +137,11 @@ func (f *parsed) decode(model, graph messages.Message) error {
 	if v := f.fields.values[irVersion]; v != nil {
 		f.index.Version = fmt.Sprint(v)
 	}
-	err = f.decodeGraph(graph)
+	err = p.decodeGraph(graph)
 	if err != nil {
 		return f.placeGraph(err)
 	}
-	return f.placeModel(f.declareTensors(typeModel, model))
+	return f.placeModel(p.declareTensors(typeModel, model))
 }
 
 // placeModel adds field and offset to an error about the model.
@@ -156,29 +165,29 @@ func (f *parsed) placeGraph(err error) error {
 }
 
 // decodeGraph decodes the graph. A graph with only initializers counts as none unless it has a doc.
-func (f *parsed) decodeGraph(m messages.Message) error {
-	d := &onnxgraph.Decoder{Dialect: &dialect, Room: f.room, Tensors: f}
+func (p *parser) decodeGraph(m messages.Message) error {
+	d := &onnxgraph.Decoder{Dialect: &dialect, Room: p.room, Tensors: p}
 	g, err := d.Decode(m)
-	f.room = d.Room
+	p.room = d.Room
 	if err != nil {
 		return err
 	}
 	if len(g.Nodes)+len(g.Inputs)+len(g.Outputs) == 0 && !hasDoc(m) {
 		return nil
 	}
-	charged := f.room.Charge(0, 16*int64(f.index.Len()))
+	charged := p.room.Charge(0, 16*int64(p.f.index.Len()))
 	if charged != nil {
 		charged.Whole = true
 		return charged
 	}
-	g.Initializers = f.index.Names()
-	f.decoded = g
+	g.Initializers = p.f.index.Names()
+	p.f.decoded = g
 	return nil
 }
 
 // declareTensors declares the external files of the tensors in a message: a copy of the model has
 // their data inside.
-func (f *parsed) declareTensors(t messages.Type, m messages.Message) error {
+func (p *parser) declareTensors(t messages.Type, m messages.Message) error {
 	for c := m.Cursor(); c.Next(); {
 		def := table.Field(t, &c)
 		if def == nil || def.Kind != messages.Nested {
@@ -186,9 +195,9 @@ func (f *parsed) declareTensors(t messages.Type, m messages.Message) error {
 		}
 		var err error
 		if def.Of == typeTensor {
-			err = f.declareTensor(c.At(), c.Message())
+			err = p.declareTensor(c.At(), c.Message())
 		} else {
-			err = f.declareTensors(def.Of, c.Message())
+			err = p.declareTensors(def.Of, c.Message())
 		}
 		if err != nil {
 			return err
@@ -198,12 +207,12 @@ func (f *parsed) declareTensors(t messages.Type, m messages.Message) error {
 }
 
 // declareTensor checks a tensor in the field at an offset, if its data is external.
-func (f *parsed) declareTensor(at int64, m messages.Message) error {
-	h := f.head
+func (p *parser) declareTensor(at int64, m messages.Message) error {
+	h := p.head
 	err := h.read(m)
 	if err != nil || h.location != 1 {
 		return err
 	}
-	f.outside = true
-	return messages.MessageAt(f.checkTensor(h), at)
+	p.f.external = true
+	return messages.MessageAt(p.checkTensor(h), at)
 }

@@ -15,7 +15,7 @@ import (
 
 // head is a TensorProto without its data, in memory that is reused for the next tensor.
 type head struct {
-	message   messages.Message // with its data, unless the reader left them in the file
+	message   messages.Message // with its data, unless the parser left them in the file
 	name      []byte
 	dims      []int64
 	code      int32

@@ -118,7 +118,7 @@ func (w *writer) takeGraph(graph []byte) {
 	}
 }
 
-// checkModel returns an error if the reader would refuse the fields of a model.
+// checkModel returns an error if the parser would refuse the fields of a model.
 func checkModel(fields []modelField) error {
 	var b []byte
 	for _, f := range fields {
