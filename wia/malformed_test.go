@@ -137,6 +137,7 @@ func malformedCases() []malformed {
 			{"floats of five bytes", attr(by(7, make([]byte, 5))), "graph.nodes[1].attributes[1].floats", 267},
 			{"enum of 2^31", attr(vi(20, 1<<31)), "graph.nodes[1].attributes[1].type", 267},
 			{"enum below int32", attr(vi(20, -1<<31-1)), "graph.nodes[1].attributes[1].type", 267},
+			{"UTF-8 in op_type", onlyGraph(by(2, st(1, "n"), st(2, "Re\xfflu"))), "graph.nodes[0].op_type", 261},
 			{"UTF-8 in a graph's name", onlyGraph(st(1, "\xff")), "graph.name", 256},
 			{"UTF-8 in a tensor's doc string", onlyTensor(decl("w", 1, 1), by(4, four), by(6, st(1, "\xff"))), "tensor.tensors[0].metadata.doc_string", 274},
 			{"NUL in a property's key", onlyGraph(by(6, by(1, st(1, "k\x00")))), "graph.metadata.properties[0].key", 260},

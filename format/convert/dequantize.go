@@ -63,14 +63,19 @@ func (j *job) dequantize() error {
 	return nil
 }
 
-// operatorSet returns the version of ONNX's operators in the graph of a plan.
+// operatorSet returns the version of ONNX's operators in the graph of a plan. Of several that a
+// model imports, the highest counts.
 func operatorSet(p *schema.Schema) int64 {
+	highest := int64(math.MinInt64)
 	for _, s := range opsets.In(p.Metadata) {
 		if s.Domain == "" || s.Domain == "ai.onnx" {
-			return s.Version
+			highest = max(highest, s.Version)
 		}
 	}
-	return version
+	if highest == math.MinInt64 {
+		return version
+	}
+	return highest
 }
 
 // losses returns what the target cannot hold of a schema. format.Create returns an error of the

@@ -352,3 +352,21 @@ func TestEqual(t *testing.T) {
 		}
 	}
 }
+
+// TestOperatorSet: of several versions of ONNX's operators, the highest counts.
+func TestOperatorSet(t *testing.T) {
+	for _, c := range []struct {
+		sets string
+		want int64
+	}{
+		{`[]`, version},
+		{`[{"domain":"other","version":30}]`, version},
+		{`[{"domain":"","version":9},{"domain":"ai.onnx","version":13},{"domain":"","version":11},{"domain":"other","version":30}]`, 13},
+		{`[{"domain":"","version":-1}]`, -1},
+	} {
+		p := &schema.Schema{Metadata: schema.Metadata{{Key: opsets.Key, Value: json.RawMessage(c.sets)}}}
+		if got := operatorSet(p); got != c.want {
+			t.Errorf("%s: %d, want %d", c.sets, got, c.want)
+		}
+	}
+}

@@ -68,7 +68,7 @@
 // messages of the graph mean come after those.
 //
 // A repeated field replaces, or merges with, the one before, as in all protocol buffers.
-// Notes reports a missing IR version or missing operator sets. Checksums of external data
+// Notes reports a missing IR version or missing operator sets. A domain may be imported twice. Checksums of external data
 // are ignored.
 //
 // # Detection
