@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"os"
 	"runtime"
+	"sync"
 	"syscall"
 	"time"
 
@@ -47,17 +48,37 @@ const canForget = true
 // forget removes the pages of a mapping from the process. The next access maps them again.
 func forget(mem []byte) error { return syscall.Madvise(mem, syscall.MADV_DONTNEED) }
 
+// pagemap stays open, as opening it for each tensor takes 8 times as long as reading it.
+var pagemap struct {
+	sync.Mutex
+	file *os.File // nil until it is used
+}
+
+// openPagemap opens the system's list of the pages of the process unless it is open.
+func openPagemap() (*os.File, error) {
+	pagemap.Lock()
+	defer pagemap.Unlock()
+	if pagemap.file != nil {
+		return pagemap.file, nil
+	}
+	f, err := os.Open("/proc/self/pagemap")
+	if err != nil {
+		return nil, err
+	}
+	pagemap.file = f
+	return f, nil
+}
+
 // resident counts the bytes between lo and hi of a mapping whose pages are in memory and
 // mapped in this process, or swapped.
 func resident(mem []byte, lo, hi int) (n int64) {
 	page := os.Getpagesize()
 	size := int64(hi - lo)
 	lo -= lo % page
-	f, err := os.Open("/proc/self/pagemap")
+	f, err := openPagemap()
 	if err != nil {
 		return -1
 	}
-	defer f.Close()
 	const entry = 8
 	pages := (hi - lo + page - 1) / page
 	at := int64(memory.Address(mem[lo:])/uintptr(page)) * entry
