@@ -104,6 +104,7 @@ func (m *Model) Parse(src driver.Source, x *driver.Index, o *driver.ParseOptions
 // join lists the tensors of an index in x, as they are in the indexes of their shards.
 func (m *Model) join(w *Map, indexes []driver.Index, x *driver.Index) error {
 	x.Grow(len(w.entries), w.names, 4*len(w.entries))
+	var c copier
 	for _, e := range w.entries {
 		shard := &indexes[e.shard]
 		i, ok := shard.LookupBytes(e.name)
@@ -112,7 +113,7 @@ func (m *Model) join(w *Map, indexes []driver.Index, x *driver.Index) error {
 				"shard %q has no tensor of that name: "+
 					"index and shard are not of the same model; download both again", w.Shards[e.shard].Name)
 		}
-		err := x.Add(copied(shard, i, e.name))
+		err := x.Add(c.copied(shard, i, e.name))
 		if err != nil {
 			return wire.Error(m.Format, fmt.Sprintf("tensor %q", e.name), int64(e.at), err)
 		}
@@ -147,6 +148,7 @@ func (m *Model) ParseNames(dir driver.Dir, names []string, x *driver.Index,
 
 // addAll lists all tensors of a shard in x.
 func (m *Model) addAll(number int, file string, shard, x *driver.Index) error {
+	var c copier
 	for i := range shard.Len() {
 		name := []byte(shard.Name(i))
 		_, isTwice := x.LookupBytes(name)
@@ -154,7 +156,7 @@ func (m *Model) addAll(number int, file string, shard, x *driver.Index) error {
 			return wire.Errorf(m.Format, fmt.Sprintf("shard %q", file), -1, tensor.ErrCorrupt,
 				"tensor %q is in another shard too, and no index says which one counts", name)
 		}
-		err := x.Add(copied(shard, i, name))
+		err := x.Add(c.copied(shard, i, name))
 		if err != nil {
 			return wire.Error(m.Format, fmt.Sprintf("tensor %q", name), -1, err)
 		}
@@ -260,17 +262,17 @@ func (p *parser) entry(name []byte, at int) error {
 	if err != nil {
 		return err
 	}
-	shard := string(text)
-	number, ok := p.numbers[shard]
+	number, ok := p.numbers[string(text)]
 	if !ok {
 		number = len(m.Shards)
-		m.Shards = append(m.Shards, Shard{shard, at})
-		p.numbers[shard] = number
+		m.Shards = append(m.Shards, Shard{string(text), at})
+		p.numbers[string(text)] = number
 	}
+	shard := m.Shards[number].Name
 	m.entries = append(m.entries, entry{name, at, number})
 	m.names += len(name)
 	switch {
-	case !fs.ValidPath(shard) || shard == ".":
+	case !ok && (!fs.ValidPath(shard) || shard == "."):
 		return wire.Errorf(p.format, "weight_map "+strconv.Quote(string(name)), int64(at),
 			tensor.ErrCorrupt, "%q is no file below the directory of the index", shard)
 	case number == maxShards:
@@ -324,21 +326,27 @@ func Merge(files ...schema.Metadata) (all schema.Metadata, differ int) {
 	return all, differ
 }
 
-// copied returns a copy of tensor i for another index.
-func copied(x *driver.Index, i int, name []byte) *driver.Tensor {
-	var info tensor.Info
-	x.Describe(i, &info)
+// copier copies tensors to another index, with one allocation for all of them.
+type copier struct {
+	info tensor.Info
+	t    driver.Tensor
+}
+
+// copied returns a copy of tensor i, valid until the next call.
+func (c *copier) copied(x *driver.Index, i int, name []byte) *driver.Tensor {
+	x.Describe(i, &c.info)
 	space, off, size := x.Place(i)
-	return &driver.Tensor{
+	c.t = driver.Tensor{
 		Name:        name,
-		DType:       info.DType,
-		Shape:       info.Shape,
+		DType:       c.info.DType,
+		Shape:       c.info.Shape,
 		Space:       space,
 		Offset:      off,
 		Size:        size,
-		Stored:      info.Stored,
-		Compression: info.Compression,
-		Encoding:    info.Encoding,
+		Stored:      c.info.Stored,
+		Compression: c.info.Compression,
+		Encoding:    c.info.Encoding,
 		Loaded:      x.Loaded(i),
 	}
+	return &c.t
 }
