@@ -1,8 +1,10 @@
 package driver
 
 import (
+	"bytes"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/weightmap/weightmap/tensor"
@@ -16,6 +18,8 @@ type Head struct {
 	b      []byte
 	expect int64
 	count  int64 // bytes reserved in ParseOptions.Memory
+	// isTaken means that the caller of Take has the memory.
+	isTaken bool
 }
 
 // MaxStructure is the maximum size of a file's structure in bytes.
@@ -24,6 +28,7 @@ const MaxStructure = 1 << 30
 const (
 	headStep   = 16 << 10 // the minimum to read: detecting the format has read this much already
 	mostPooled = 8 << 20
+	mostCopied = 1 << 20 // of structure that stays in memory
 )
 
 var headPool = sync.Pool{New: func() any { return &Head{b: make([]byte, 0, headStep)} }}
@@ -61,12 +66,8 @@ func (h *Head) Need(n int64) ([]byte, error) {
 		next := max(headStep, have+max(have/16, min(have, 256<<10)), n, h.expect)
 		// The size of a reader may be false: allocate at most a multiple of what was read.
 		next = min(next, 64*max(have, headStep), size, MaxStructure)
-		if err := h.o.Memory.Reserve(next - h.count); err != nil {
+		if err := h.reserve(next); err != nil {
 			return h.b, err
-		}
-		h.count = next
-		if next > int64(cap(h.b)) {
-			h.b = append(make([]byte, 0, next), h.b...)
 		}
 		if _, err := h.src.ReadAhead(h.b[have:next], have); err != nil {
 			return h.b, err
@@ -76,13 +77,47 @@ func (h *Head) Need(n int64) ([]byte, error) {
 	return h.b, nil
 }
 
+// reserve makes room for n bytes, and for more if the file has them: growing by little would copy
+// a vocabulary of 5 MB five times.
+func (h *Head) reserve(n int64) error {
+	room := n
+	if n > int64(cap(h.b)) {
+		room = max(n, min(2*int64(len(h.b)), h.src.Size(), MaxStructure))
+	}
+	err := h.o.Memory.Reserve(room - h.count)
+	if err != nil && room > n {
+		room = n
+		err = h.o.Memory.Reserve(room - h.count)
+	}
+	if err != nil {
+		return err
+	}
+	h.count = room
+	if n > int64(cap(h.b)) {
+		h.b = append(make([]byte, 0, room), h.b...)
+	}
+	return nil
+}
+
+// Take returns the bytes from from to to, which were read, for as long as the caller needs them,
+// who reserves their memory.
+func (h *Head) Take(from, to int64) []byte {
+	b := h.b[from:to]
+	isMost := len(b) > mostCopied && len(b) > cap(h.b)/4*3
+	if isMost {
+		h.isTaken = true
+		return slices.Clip(b)
+	}
+	return bytes.Clone(b)
+}
+
 // Close releases the memory. The first used bytes are the structure; they are recorded for Verify.
 func (h *Head) Close(used int64) error {
 	err := h.src.Record(h.b[:min(used, int64(len(h.b)))], 0)
 	h.o.Memory.Release(h.count)
 	h.src = nil
 	h.o = nil
-	if cap(h.b) <= mostPooled {
+	if cap(h.b) <= mostPooled && !h.isTaken {
 		headPool.Put(h)
 	}
 	return err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -48,6 +49,35 @@ func TestHead(t *testing.T) {
 	if err := h.Close(1000); err != nil || src.recorded != 1000 || o.Memory.used.Load() != 0 {
 		t.Error(err, src.recorded, o.Memory.used.Load())
 	}
+}
+
+// TestHeadTake: what is taken stays, whether it is most of what was read or not.
+func TestHeadTake(t *testing.T) {
+	src := &headSource{b: make([]byte, 3<<20), size: 3 << 20}
+	for i := range src.b {
+		src.b[i] = byte(i * 7 >> 3)
+	}
+	o := &ParseOptions{Context: t.Context(), Memory: NewMemory(0)}
+	var taken [][]byte
+	want := [][]byte{src.b[24:], src.b[100:200], src.b[24 : 2<<20]}
+	for _, w := range want {
+		h := ReadHead(src, o)
+		_, err := h.Need(3 << 20)
+		expect.OK(t, err)
+		from := int64(bytes.Index(src.b, w[:100]))
+		taken = append(taken, h.Take(from, from+int64(len(w))))
+		expect.OK(t, h.Close(0))
+	}
+	clear(src.b)
+	other := ReadHead(src, o) // which must not have the memory of another one
+	_, err := other.Need(3 << 20)
+	expect.OK(t, err)
+	for i, b := range taken {
+		if len(b) != len(want[i]) || bytes.Count(b, []byte{0}) > len(b)/100 {
+			t.Errorf("%d bytes were overwritten", len(b))
+		}
+	}
+	expect.OK(t, other.Close(0))
 }
 
 // TestHeadLimits: what a file claims is not allocated before most of it was read, nor beyond a limit.

@@ -5,9 +5,11 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"math"
+	"strings"
 
 	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/jsontext"
+	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
@@ -81,19 +83,55 @@ func (e entry) neutral() any {
 	if e.typ != typeArray {
 		return schema.Number(d.value(e.typ))
 	}
-	w := jsontext.Writer{Replace: true, B: make([]byte, 0, len(e.value))}
+	w := jsontext.Writer{Replace: true, B: make([]byte, 0, whole(e.value).jsonSize())}
 	d.json(&w, e.typ)
 	return json.RawMessage(w.B)
 }
 
+// jsonSize returns the size of an array of strings as JSON if nothing in it is escaped. Of any
+// other array it returns the size in the file.
+func (d *decoder) jsonSize() int64 {
+	const inFile, asJSON = 8, 3 // the length; quotes and a comma
+	size := d.r.Left()
+	elem, n := d.list()
+	if elem == typeString {
+		size = d.r.Left() - (inFile-asJSON)*int64(n) + 2
+	}
+	return size
+}
+
 // json writes the next value.
 func (d *decoder) json(w *jsontext.Writer, t valueType) {
-	if t != typeArray {
-		w.Value(schema.Number(d.value(t)))
-		return
+	r := &d.r
+	switch t {
+	case typeString:
+		w.Text(memory.String(d.text("")))
+	case typeArray:
+		elem, n := d.list()
+		jsontext.List(w, make([]struct{}, n), func(struct{}) { d.json(w, elem) })
+	case typeBool:
+		w.Bool(r.U8("") != 0)
+	case typeUint8:
+		w.Int(int64(r.U8("")))
+	case typeInt8:
+		w.Int(int64(int8(r.U8(""))))
+	case typeUint16:
+		w.Int(int64(r.U16("")))
+	case typeInt16:
+		w.Int(int64(int16(r.U16(""))))
+	case typeUint32:
+		w.Int(int64(r.U32("")))
+	case typeInt32:
+		w.Int(int64(r.I32("")))
+	case typeUint64:
+		w.Uint(r.U64(""))
+	case typeInt64:
+		w.Int(r.I64(""))
+	case typeFloat32:
+		w.Float(float64(math.Float32frombits(r.U32(""))), 64)
+	case typeFloat64:
+		w.Float(math.Float64frombits(r.U64("")), 64)
 	}
-	elem, n := d.list()
-	jsontext.List(w, make([]struct{}, n), func(struct{}) { d.json(w, elem) })
 }
 
 // typed returns the value with the type that it has in the file.
@@ -123,9 +161,13 @@ func (d *decoder) array() any {
 	elem, n := d.list()
 	switch elem {
 	case typeString:
-		return elements(n, func() string { return string(d.text("")) })
+		return d.strings(n)
 	case typeArray:
-		return elements(n, d.array)
+		lists := make([]any, n)
+		for i := range lists {
+			lists[i] = d.array()
+		}
+		return lists
 	}
 	size := valueSizes[elem]
 	return fixed[elem](d.r.Items("", n, size), int(size))
@@ -158,10 +200,20 @@ func decode[T any](b []byte, size int) any {
 	return list
 }
 
-func elements[T any](n uint64, next func() T) []T {
-	list := make([]T, n)
+// strings returns n strings, which share memory: of a vocabulary, each would take 8 to 16 bytes more.
+func (d *decoder) strings(n uint64) []string {
+	ahead := *d
+	size := 0
+	for range n {
+		size += len(ahead.text(""))
+	}
+	var all strings.Builder
+	all.Grow(size)
+	list := make([]string, n)
 	for i := range list {
-		list[i] = next()
+		from := all.Len()
+		all.Write(d.text(""))
+		list[i] = all.String()[from:]
 	}
 	return list
 }

@@ -1,7 +1,6 @@
 package gguf
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"math"
@@ -129,7 +128,7 @@ func (p *parser) readStructure() error {
 	if err != nil {
 		return wire.Error(formatName, "metadata", headerSize, err)
 	}
-	p.part.meta = bytes.Clone(r.Window(headerSize, end))
+	p.part.meta = p.d.head.Take(headerSize, end)
 	return nil
 }
 

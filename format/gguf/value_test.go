@@ -1,7 +1,9 @@
 package gguf
 
 import (
+	"encoding/json"
 	"errors"
+	"runtime"
 	"strconv"
 	"testing"
 
@@ -45,6 +47,44 @@ func TestValue(t *testing.T) {
 	_, err = m.Value("general.name")
 	if !errors.Is(err, format.ErrClosed) {
 		t.Errorf("closed: %v", err)
+	}
+}
+
+// TestValueMemory: reading a vocabulary takes the memory of the value, and opening that of the
+// metadata and what collecting it takes.
+func TestValueMemory(t *testing.T) {
+	const tokens = 20_000
+	file := vocabulary(tokens)
+	allocated := func(f func()) (bytes, allocs float64) {
+		const runs = 10
+		var before, after runtime.MemStats
+		f()
+		runtime.ReadMemStats(&before)
+		for range runs {
+			f()
+		}
+		runtime.ReadMemStats(&after)
+		return float64(after.TotalAlloc-before.TotalAlloc) / runs, float64(after.Mallocs-before.Mallocs) / runs
+	}
+	m := open(t, file)
+	bytes, allocs := allocated(func() {
+		_, err := m.Value("tokenizer.ggml.tokens")
+		expect.OK(t, err)
+	})
+	text, _ := expect.Must(m.Value("tokenizer.ggml.tokens")).(json.RawMessage)
+	if most := 1.1*float64(len(text)) + 1000; bytes > most || allocs > 10 {
+		t.Errorf("%.0f bytes in %.0f allocations for %d bytes of JSON", bytes, allocs, len(text))
+	}
+	bytes, allocs = allocated(func() {
+		_, err := m.Typed()
+		expect.OK(t, err)
+	})
+	if most := 16*tokens + float64(len(file)); bytes > most || allocs > 50 {
+		t.Errorf("%.0f bytes in %.0f allocations for all values", bytes, allocs)
+	}
+	bytes, _ = allocated(func() { expect.OK(t, open(t, file).Close()) })
+	if most := 3 * float64(len(file)); bytes > most {
+		t.Errorf("%.0f bytes to open a file of %d", bytes, len(file))
 	}
 }
 

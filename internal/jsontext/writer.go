@@ -85,6 +85,12 @@ func (w *Writer) Key(i int, key string) {
 // Int appends an integer.
 func (w *Writer) Int(v int64) { w.B = strconv.AppendInt(w.B, v, 10) }
 
+// Uint appends an unsigned integer.
+func (w *Writer) Uint(v uint64) { w.B = strconv.AppendUint(w.B, v, 10) }
+
+// Bool appends a bool.
+func (w *Writer) Bool(v bool) { w.B = strconv.AppendBool(w.B, v) }
+
 // Float appends a float of 32 or 64 bits, with a point or an exponent.
 func (w *Writer) Float(v float64, bits int) {
 	abs := math.Abs(v)
@@ -148,7 +154,7 @@ func (w *Writer) Value(v any) bool {
 	case string:
 		w.Text(x)
 	case bool:
-		w.B = strconv.AppendBool(w.B, x)
+		w.Bool(x)
 	case int64:
 		w.Int(x)
 	case float64:
