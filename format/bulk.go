@@ -65,7 +65,9 @@ func (b *bulk) plan(requests []Request) (chunks []chunk, err error) {
 		}
 		total += t.bytes
 		b.o.Workers = max(b.o.Workers, t.region.Parallel())
-		chunks = t.cut(chunks)
+		for c := range t.chunks {
+			chunks = append(chunks, c)
+		}
 	}
 	b.Expect(total)
 	b.pass.Fetch = fetchSize(b.m.c.parse.Memory, b.workers())

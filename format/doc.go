@@ -54,7 +54,8 @@
 // Model.Load reads many tensors and slices of tensors into memory of the caller, as bytes or as
 // float32: in the order of the file, in large steps, on several goroutines, from HTTP as many
 // ranges at a time. Views suit what is used where it is; Load what goes elsewhere, such as to a
-// device or to another library's tensors.
+// device or to another library's tensors. Model.Stream passes tensors through a few buffers, in which
+// it reads ahead while the program uses the last ones: for what does not fit into memory twice.
 //
 // Touching a page of a mapping that is not in memory keeps a processor from other goroutines while
 // the disk reads. Load, View.ReadInto, tensor.Decode and Model.Verify do not, on Linux and Android;

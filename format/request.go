@@ -127,35 +127,36 @@ type chunk struct {
 // isDirect reports whether the bytes of the range are read as they are.
 func (p *chunk) isDirect() bool { return p.t.Bytes != nil && p.n == p.Size }
 
-// cut appends the chunks of t. Runs that are close to each other are one chunk.
-func (t *checkedRequest) cut(chunks []chunk) []chunk {
-	add := func(off, first, n int64, alone bool) {
-		chunks = append(chunks, chunk{pass.Extent{File: t.File, Offset: off, Size: n, IsAlone: alone}, t, first, n})
+// chunks yields the chunks of t. Runs that are close to each other are one chunk.
+func (t *checkedRequest) chunks(yield func(chunk) bool) {
+	made := func(off, first, n int64, isAlone bool) chunk {
+		return chunk{pass.Extent{File: t.File, Offset: off, Size: n, IsAlone: isAlone}, t, first, n}
 	}
 	if t.bytes == 0 {
-		return chunks
+		return
 	}
 	if t.whole || t.hashed {
-		add(t.Offset, 0, t.bytes, t.whole || t.bytes > maxJob)
-		return chunks
+		yield(made(t.Offset, 0, t.bytes, t.whole || t.bytes > maxJob))
+		return
 	}
 	step := max(1, maxJob/t.unit.bytes) * t.unit.bytes
 	run := t.runs.Bytes
+	var last chunk // that the next run may belong to
 	for k := range t.runs.Count {
 		off := t.Offset + t.runs.At(k)
-		if k > 0 {
-			p := &chunks[len(chunks)-1]
-			if off-(p.Offset+p.Size) <= pass.MaxGap && off+run-p.Offset <= maxJob {
-				p.Size = off + run - p.Offset
-				p.n = p.n + run
-				continue
-			}
+		if k > 0 && off-(last.Offset+last.Size) <= pass.MaxGap && off+run-last.Offset <= maxJob {
+			last.Size = off + run - last.Offset
+			last.n += run
+			continue
 		}
 		for from := int64(0); from < run; from += step {
-			add(off+from, k*run+from, min(step, run-from), false)
+			if last.t != nil && !yield(last) {
+				return
+			}
+			last = made(off+from, k*run+from, min(step, run-from), false)
 		}
 	}
-	return chunks
+	yield(last)
 }
 
 // gather copies the selected bytes of a chunk from b, its range.

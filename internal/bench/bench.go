@@ -21,6 +21,7 @@ func Verdicts(b *testing.B, strict bool) string {
 	t.convert()
 	t.write()
 	t.load()
+	t.stream()
 	return "| figure | measured | limit |\n|---|---|---|\n" + t.text
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
@@ -132,6 +133,50 @@ func (t *table) load() {
 	}
 	t.most("load/warm", 1.05, func(b *testing.B) float64 { return measured(b, false) })
 	t.most("load/cold", 1.1, func(b *testing.B) float64 { return measured(b, true) })
+}
+
+// stream measures Model.Stream of 1 GB through two buffers, relative to two goroutines that read the
+// file into such buffers by pread(2), with the file in the system's cache.
+func (t *table) stream() {
+	const tensors, rows, columns, size = 64, 4, 1 << 20, 16 << 20
+	t.most("stream", 1.05, func(b *testing.B) float64 {
+		path := filepath.Join(b.TempDir(), "model.mag")
+		_, err := Write("mag", path, uniform("layers", tensors, rows, columns), nil)
+		expect.OK(b, err)
+		m := opened(b, path)
+		ring := [][]byte{make([]byte, size), make([]byte, size)}
+		pass := func(format.Piece) error { return nil }
+		return floor.Pairs(b,
+			func() error { return m.Stream(context.Background(), nil, ring, pass) },
+			func() error { return preadThrough(path, ring) })
+	})
+}
+
+// preadThrough reads a file into buffers, with a goroutine for each of them.
+func preadThrough(path string, buffers [][]byte) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	var next atomic.Int64
+	return work.Each(context.Background(), len(buffers), len(buffers), func(i int) error {
+		b := buffers[i]
+		for {
+			end := next.Add(int64(len(b)))
+			_, err := f.ReadAt(b, end-int64(len(b)))
+			if end >= info.Size() {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+		}
+	})
 }
 
 // pread fills dst from a file with that number of goroutines.

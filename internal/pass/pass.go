@@ -101,10 +101,6 @@ func (p *Pass) Pieces(r Range, f func(b []byte) error) error {
 // consecutive pieces of dst.
 func (p *Pass) Read(dst []byte, r Range, f func(b []byte) error) error {
 	r.Size = int64(len(dst))
-	if r.Size < Small && f == nil {
-		_, err := r.File.ReadAtContext(p.context(), dst, r.Offset)
-		return err
-	}
 	r.IsPrivate = true
 	s := p.choose(&r)
 	defer s.close()
