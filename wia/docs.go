@@ -31,7 +31,8 @@ func (f *parsed) docs() ([]schema.Doc, error) {
 	for c := messages.Outermost(f.more.Text()).Cursor(); c.Next(); {
 		err := readTensor(r, tensorOf(&c)...)
 		if err != nil {
-			return nil, f.payloads[tensorBlock].locate(&messages.Placed{Field: tensorBlock.String(), Err: err})
+			placed := &messages.Placed{Field: tensorBlock.String(), Err: err}
+			return nil, f.payloads[tensorBlock].locate(placed)
 		}
 	}
 	if !isFirst {
@@ -63,7 +64,7 @@ func (f *parsed) readInitializers(r *onnxgraph.DocReader, graph messages.Message
 	return nil
 }
 
-// tensorOf returns the Tensor messages of the record in the current field of the tensor block, which
+// tensorOf returns the Tensor messages of the record in the current field of the tensor block: they
 // are merged.
 func tensorOf(c *messages.Cursor) (pieces []messages.Message) {
 	if c.Number == tensorRecords {

@@ -37,7 +37,8 @@ const (
 
 // String returns "none", "gzip" or "zstd".
 func (c Compression) String() string {
-	if names := [...]string{"none", "gzip", "zstd"}; int(c) < len(names) {
+	names := [...]string{"none", "gzip", "zstd"}
+	if int(c) < len(names) {
 		return names[c]
 	}
 	return "compression(" + strconv.Itoa(int(c)) + ")"

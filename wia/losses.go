@@ -22,19 +22,22 @@ func (d fileFormat) Losses(p *schema.Schema, o *driver.LayoutOptions, l *schema.
 	l.DTypes(p, "WIA", dtypes[1:])
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
-		if _, err := quantField(t); err != nil {
-			if r := from.tensors[t.Name]; !r.quantizes(t) {
-				l.Quantization(p, i, err)
-			}
+		_, err := quantField(t)
+		if err != nil && !from.tensors[t.Name].quantizes(t) {
+			l.Quantization(p, i, err)
 		}
 	}
 	if from.metadata == nil {
 		l.UniqueMetadata(p, func(i int, e schema.Entry) error {
 			_, err := jsonmeta.Marshal(schema.Metadata{e}, jsonmeta.Options{})
-			if x, ok := e.Value.(float64); err == nil && ok && (math.IsNaN(x) || math.IsInf(x, 0)) {
+			if err != nil {
+				return err
+			}
+			x, isFloat := e.Value.(float64)
+			if isFloat && (math.IsNaN(x) || math.IsInf(x, 0)) {
 				l.ConvertedMetadata(p, i, fmt.Sprintf("JSON has no %v; it becomes a string", x))
 			}
-			return err
+			return nil
 		})
 	}
 	if p.Graph != nil && from.graph == nil {

@@ -61,9 +61,10 @@ func (f *parsed) appendCarried(b []byte) []byte {
 		}
 		h.reset()
 		err := h.read(c.Message())
-		if err == nil && h.data != 0 && h.keeps() {
-			b = appendPlain(b, c.Message())
+		if err != nil || h.data == 0 || !h.keeps() {
+			continue
 		}
+		b = appendPlain(b, c.Message())
 	}
 	return b
 }
@@ -146,7 +147,10 @@ func (in *inliner) replace(b []byte, m messages.Message) ([]byte, bool, error) {
 		return b, false, err
 	}
 	b, err = in.data.Append(b, m, v, rawData, rawData, externalData)
-	return b, err == nil, err
+	if err != nil {
+		return b, false, err
+	}
+	return b, true, nil
 }
 
 // original is the decoded Native of a schema, updated to match the schema.
@@ -285,9 +289,15 @@ func (o *original) readGraph(
 // isText reports whether b is a JSON text of m.
 func isText(b []byte, m schema.Metadata) bool {
 	parsed, err := jsonmeta.Parse(b, jsonmeta.Options{})
-	own, failed := jsonmeta.Marshal(parsed, jsonmeta.Options{})
-	other, refused := jsonmeta.Marshal(m, jsonmeta.Options{})
-	return cmp.Or(err, failed, refused) == nil && bytes.Equal(own, other)
+	if err != nil {
+		return false
+	}
+	own, err := jsonmeta.Marshal(parsed, jsonmeta.Options{})
+	if err != nil {
+		return false
+	}
+	other, err := jsonmeta.Marshal(m, jsonmeta.Options{})
+	return err == nil && bytes.Equal(own, other)
 }
 
 // quantizes reports whether the fields have the quantization of info, valid or not.
@@ -297,7 +307,10 @@ func (r *rest) quantizes(info *tensor.Info) bool {
 	}
 	h := &head{}
 	err := h.read(messages.Outermost(string(r.tensor)))
-	return err == nil && h.quant.quantization().Equal(info.Quant)
+	if err != nil {
+		return false
+	}
+	return h.quant.quantization().Equal(info.Quant)
 }
 
 // fields returns the remaining fields of a tensor's message, with the quantization of the schema.

@@ -43,7 +43,8 @@ func (d fileFormat) settings(o *driver.LayoutOptions) (*settings, error) {
 	case zstd.Codec.Name:
 		c.compression = Zstd
 	default:
-		return nil, driver.OptionError(formatName, "Compression", "%q, WIA has gzip and zstd", o.Compression)
+		return nil, driver.OptionError(formatName, "Compression",
+			"%q, WIA has gzip and zstd", o.Compression)
 	}
 	if c.ofTensor == nil {
 		c.ofTensor = func(tensor.Info) Compression { return c.compression }

@@ -39,7 +39,9 @@ type parser struct {
 }
 
 // Parse implements driver.Driver. It reads the blocks, each after those it depends on.
-func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.ParseOptions) (*driver.Parsed, error) {
+func (fileFormat) Parse(
+	src driver.Source, x *driver.Index, o *driver.ParseOptions,
+) (*driver.Parsed, error) {
 	f := &parsed{src: src, index: x, memory: o.Memory}
 	p := &parser{f: f, head: &head{}}
 	err := p.f.hdr.parse(src)
@@ -95,14 +97,20 @@ func (p *parser) readMetadata() (err error) {
 		return err
 	}
 	p.f.metadata, err = jsonmeta.Parse(m.data, jsonmeta.Options{Memory: p.f.memory, Stored: stored})
-	if err == nil {
-		return nil
+	if err != nil {
+		return m.locate(placedJSON(err))
 	}
+	return nil
+}
+
+// placedJSON adds the field, and the offset in the metadata, to an error about their JSON.
+func placedJSON(err error) error {
 	placed := &messages.Placed{Field: "metadata", Err: err}
-	if e, ok := err.(*jsonmeta.Error); ok {
+	e, ok := err.(*jsonmeta.Error)
+	if ok {
 		placed.At = e.Offset
 	}
-	return m.locate(placed)
+	return placed
 }
 
 // readSignatures reads the signature block, if any.

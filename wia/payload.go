@@ -168,10 +168,11 @@ func (f *parsed) load(i int) ([]byte, error) {
 // stream implements driver.Parsed.
 func (f *parsed) stream(i int, w io.Writer) error {
 	data, z, err := f.packed(i)
-	if err == nil && z == nil {
-		_, err = w.Write(data)
+	if err != nil {
+		return err
 	}
-	if err != nil || z == nil {
+	if z == nil {
+		_, err = w.Write(data)
 		return err
 	}
 	return f.badData(i, codec.DataTo(w, z, data, f.index.Size(i), f.memory))

@@ -1,7 +1,6 @@
 package wia
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -34,85 +33,112 @@ type item struct {
 
 // prepare checks the options and the schema, and builds all that needs no tensor data.
 func (w *encoder) prepare(p *schema.Schema) error {
-	o := w.o
-	w.hdr.compression = o.compression
-	w.hdr.blocks[headerBlock].size = headerSize
-	var key, signer error
-	if o.common.Key != nil {
-		w.hdr.encryption = 1
-		w.cipher, key = seal.New(o.common.Key)
-	}
 	w.from = originalOf(p, &schema.LossList{}) // Losses listed what is lost
 	w.docs = onnxgraph.DocsOf(p.Docs)
-	w.sign.unknown = w.from.signature
-	w.sign.signer.Timestamp = o.common.Signed()
-	w.hdr.blocks[signatureBlock].size, signer = w.sign.prepare(o.common.Signer)
-	err := cmp.Or(
-		refusal("key", key),
-		refusal("signer", signer),
-		w.placeTensors(p),
-	)
+	err := w.prepareHeader()
+	if err != nil {
+		return err
+	}
+	err = w.placeTensors(p)
 	if err != nil {
 		return err
 	}
 	text := w.from.metadata
 	if text == nil {
-		// Losses checked it.
-		text, _ = jsonmeta.Marshal(p.Metadata, jsonmeta.Options{})
+		text, _ = jsonmeta.Marshal(p.Metadata, jsonmeta.Options{}) // Losses checked it
+	}
+	err = w.store(metadataBlock, text)
+	if err != nil {
+		return err
 	}
 	graph, err := w.graphBlock(p)
-	if err == nil && len(graph) > 0 {
-		_, err = graphOf(graph, p.Tensors) // refuses what the reader would refuse
-	}
 	if err != nil {
 		return refusal("graph", err)
 	}
-	err = cmp.Or(w.store(metadataBlock, text), w.store(graphBlock, graph))
+	err = w.store(graphBlock, graph)
+	if err != nil {
+		return err
+	}
 	w.hdr.blocks[tensorBlock].off = wire.AlignUp(w.hdr.blocks[graphBlock].end(), alignment)
-	return err
+	return nil
 }
 
-// refusal returns the error for a field of the schema or of the options, nil for none.
-func refusal(field string, err error) error {
-	if err == nil {
-		return nil
+// prepareHeader prepares encryption, the signature, and the header as far as it is known.
+func (w *encoder) prepareHeader() (err error) {
+	w.hdr.compression = w.o.compression
+	w.hdr.blocks[headerBlock].size = headerSize
+	key := w.o.common.Key
+	if key != nil {
+		w.hdr.encryption = 1
+		w.cipher, err = seal.New(key)
+		if err != nil {
+			return refusal("key", err)
+		}
 	}
-	return wire.Refuse(formatName, field, "%w", err)
+	w.sign.unknown = w.from.signature
+	w.sign.signer.Timestamp = w.o.common.Signed()
+	size, err := w.sign.prepare(w.o.common.Signer)
+	if err != nil {
+		return refusal("signer", err)
+	}
+	w.hdr.blocks[signatureBlock].size = size
+	return nil
 }
+
+// refusal returns the error for a field of the schema or of the options.
+func refusal(field string, err error) error { return wire.Refuse(formatName, field, "%w", err) }
 
 // placeTensors makes the items. It places them unless some are compressed.
-func (w *encoder) placeTensors(p *schema.Schema) (err error) {
-	w.fixed = true
+func (w *encoder) placeTensors(p *schema.Schema) error {
 	var noExternal error
 	w.ext, noExternal = external.New(formatName, w.o.common.External, w.o.common.Path, w.files)
 	w.items = make([]item, len(p.Tensors))
-	from := w.o.common.ExternalFrom
+	w.fixed = true
 	for i := range p.Tensors {
-		info := &p.Tensors[i]
 		it := &w.items[i]
-		r := cmp.Or(w.from.tensors[info.Name], &rest{})
-		r.tensor = []byte(dialect.SetTensorDoc(string(r.tensor), tensorPath(info.Name), w.docs))
-		it.size = info.Size
-		it.fields = appendHead(make([]byte, 0, len(info.Name)+8*len(info.Shape)+8), info)
-		it.fields = append(it.fields, r.fields(info)...)
-		it.around = r.compressed
-		it.external = from > 0 && info.Size >= from
-		if it.external {
-			if noExternal != nil {
-				return refusal("external data", noExternal)
-			}
-			it.at = external.Reserve(w.ext, info.Size, alignment)
-			it.around = r.external
-		} else {
-			it.codec = w.o.ofTensor(*info)
-			if err = it.codec.check(); err != nil {
-				return refusal(fmt.Sprintf("tensor %q", info.Name), err)
-			}
+		err := w.prepareItem(it, &p.Tensors[i], noExternal)
+		if err != nil {
+			return err
 		}
-		w.fixed = w.fixed && it.codec == None
+		if it.codec != None {
+			w.fixed = false
+		}
 	}
-	for i := 0; w.fixed && i < len(w.items); i++ {
+	if !w.fixed {
+		return nil
+	}
+	for i := range w.items {
 		w.place(&w.items[i])
+	}
+	return nil
+}
+
+// prepareItem makes the item of a tensor. noExternal is why there can be no external data.
+func (w *encoder) prepareItem(it *item, info *tensor.Info, noExternal error) error {
+	r := w.from.tensors[info.Name]
+	if r == nil {
+		r = &rest{}
+	}
+	r.tensor = []byte(dialect.SetTensorDoc(string(r.tensor), tensorPath(info.Name), w.docs))
+	it.size = info.Size
+	it.fields = make([]byte, 0, len(info.Name)+8*len(info.Shape)+8)
+	it.fields = appendHead(it.fields, info)
+	it.fields = append(it.fields, r.fields(info)...)
+	from := w.o.common.ExternalFrom
+	if from > 0 && info.Size >= from {
+		if noExternal != nil {
+			return refusal("external data", noExternal)
+		}
+		it.external = true
+		it.at = external.Reserve(w.ext, info.Size, alignment)
+		it.around = r.external
+		return nil
+	}
+	it.around = r.compressed
+	it.codec = w.o.ofTensor(*info)
+	err := it.codec.check()
+	if err != nil {
+		return refusal(fmt.Sprintf("tensor %q", info.Name), err)
 	}
 	return nil
 }
@@ -179,14 +205,28 @@ func appendPerChannel(b []byte, q *tensor.Quantization) []byte {
 	b, start := messages.Begin(b, quantPerChannel)
 	b = messages.AppendPackedFloats(b, channelScales, q.Scales)
 	b = messages.AppendPackedInts(b, channelZeroPoints, zeros)
-	return messages.End(messages.AppendInt(b, channelDim, int64(q.Axis)), start)
+	b = messages.AppendInt(b, channelDim, int64(q.Axis))
+	return messages.End(b, start)
 }
 
 // graphBlock returns the message of the graph to write, nil for none.
-func (w *encoder) graphBlock(p *schema.Schema) (_ []byte, err error) {
+func (w *encoder) graphBlock(p *schema.Schema) ([]byte, error) {
 	if p.Graph == nil {
 		return nil, nil
 	}
+	b, err := w.appendGraph(p)
+	if err != nil || len(b) == 0 {
+		return nil, err
+	}
+	_, err = graphOf(b, p.Tensors) // refuses what the parser would refuse
+	if err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// appendGraph returns the message of the graph.
+func (w *encoder) appendGraph(p *schema.Schema) (_ []byte, err error) {
 	graph := w.from.graph
 	if graph == nil {
 		graph, err = dialect.AppendGraph(nil, p.Graph)
@@ -198,14 +238,22 @@ func (w *encoder) graphBlock(p *schema.Schema) (_ []byte, err error) {
 	from := messages.Outermost(string(graph))
 	known := []int{graphName, graphNodes, graphInputs, graphOutputs}
 	b := messages.AppendOnly(nil, from, known...)
+	b, err = w.appendInitializers(b, p)
+	if err != nil {
+		return nil, err
+	}
+	return messages.AppendOthers(b, from, known...), nil
+}
+
+// appendInitializers appends the declarations of tensors. Formats without such a list leave it nil;
+// readers made for ONNX expect every weight to be declared.
+func (w *encoder) appendInitializers(b []byte, p *schema.Schema) ([]byte, error) {
 	byName := make(map[string]*tensor.Info, len(p.Tensors))
 	all := make([]string, len(p.Tensors))
 	for i := range p.Tensors {
 		all[i] = p.Tensors[i].Name
 		byName[all[i]] = &p.Tensors[i]
 	}
-	// Formats without a list of initializers leave it nil; readers made for ONNX
-	// expect every weight to be declared.
 	names := p.Graph.Initializers
 	if names == nil {
 		names = all
@@ -213,50 +261,56 @@ func (w *encoder) graphBlock(p *schema.Schema) (_ []byte, err error) {
 	for i, name := range names {
 		info := byName[name]
 		if info == nil {
-			return nil, fmt.Errorf("%w: initializer %q is not a tensor of the schema", tensor.ErrCorrupt, name)
+			return nil, fmt.Errorf("%w: initializer %q is not a tensor of the schema",
+				tensor.ErrCorrupt, name)
 		}
+		declared := ""
+		r := w.from.tensors[name]
+		if r != nil {
+			declared = string(r.declared)
+		}
+		path := fmt.Sprintf("graph.initializers[%d]", i)
 		var start int
 		b, start = messages.Begin(b, graphInitializers)
 		b = appendHead(b, info)
-		r := cmp.Or(w.from.tensors[name], &rest{})
-		path := fmt.Sprintf("graph.initializers[%d]", i)
-		b = append(b, dialect.SetTensorDoc(string(r.declared), path, w.docs)...)
+		b = append(b, dialect.SetTensorDoc(declared, path, w.docs)...)
 		b = messages.End(b, start)
 	}
-	return messages.AppendOthers(b, from, known...), nil
+	return b, nil
 }
 
 // store compresses and encrypts a whole block, which follows the one before it.
 func (w *encoder) store(b block, payload []byte) (err error) {
-	if z := codecs[w.o.compression]; z != nil {
-		if payload, err = z.Compress(payload, w.o.common.Level); err != nil {
+	z := codecs[w.o.compression]
+	if z != nil {
+		payload, err = z.Compress(payload, w.o.common.Level)
+		if err != nil {
 			return refusal("compression", err)
 		}
 	}
 	if w.cipher != nil {
 		payload, err = w.cipher.Seal(payload, []byte(b.String()))
+		if err != nil {
+			return err
+		}
 	}
 	w.stored[b] = payload
 	w.hdr.blocks[b] = span{w.hdr.blocks[b-1].end(), int64(len(payload))}
-	return err
+	return nil
 }
 
 // record returns the record of a tensor at offset off of the payload, up to the n bytes that are
 // stored. Plain data begins at a multiple of 64, after a padding field. The length of the record of
 // external data is known before the data is, since those of location and checksum are fixed.
 func (w *encoder) record(it *item, off, n int64) []byte {
-	switch {
-	case it.external:
-		b := messages.AppendText(nil, externalLocation, w.ext.Location)
-		b = messages.AppendInt(b, externalOffset, it.at)
-		b = messages.AppendInt(b, externalLength, it.size)
-		b = messages.AppendText(b, externalChecksum, checksumPrefix+hex.EncodeToString(it.sum[:]))
-		b = append(b, it.around...)
-		return append(recordHead(tensorRecords, it.fields, externalData, int64(len(b))), b...)
-	case it.codec != None:
+	if it.external {
+		return w.externalRecord(it)
+	}
+	if it.codec != None {
 		b := messages.AppendBytes(nil, innerTensor, it.fields)
 		b = messages.AppendInt(b, compressionCode, int64(it.codec))
-		b = append(messages.AppendInt(b, uncompressedSize, it.size), it.around...)
+		b = messages.AppendInt(b, uncompressedSize, it.size)
+		b = append(b, it.around...)
 		return recordHead(compressedRecords, b, compressedData, n)
 	}
 	var zeros [2 * alignment]byte
@@ -268,8 +322,21 @@ func (w *encoder) record(it *item, off, n int64) []byte {
 	if gap == 0 || n == 0 {
 		return b
 	}
-	front := messages.AppendBytes(make([]byte, 0, int(gap)+len(b)), padding, zeros[:gap-2])
+	front := make([]byte, 0, int(gap)+len(b))
+	front = messages.AppendBytes(front, padding, zeros[:gap-2])
 	return append(front, b...)
+}
+
+// externalRecord returns the record of a tensor whose data is in another file.
+func (w *encoder) externalRecord(it *item) []byte {
+	checksum := checksumPrefix + hex.EncodeToString(it.sum[:])
+	b := messages.AppendText(nil, externalLocation, w.ext.Location)
+	b = messages.AppendInt(b, externalOffset, it.at)
+	b = messages.AppendInt(b, externalLength, it.size)
+	b = messages.AppendText(b, externalChecksum, checksum)
+	b = append(b, it.around...)
+	head := recordHead(tensorRecords, it.fields, externalData, int64(len(b)))
+	return append(head, b...)
 }
 
 // recordHead returns a field of TensorData with a message, up to the n bytes of its last
@@ -278,6 +345,8 @@ func recordHead(number int, fields []byte, last int, n int64) []byte {
 	var space [16]byte
 	end := messages.AppendLength(space[:0], last, n)
 	size := int64(len(fields)+len(end)) + n
-	b := messages.AppendLength(make([]byte, 0, len(fields)+2*len(space)), number, size)
-	return append(append(b, fields...), end...)
+	b := make([]byte, 0, len(fields)+2*len(space))
+	b = messages.AppendLength(b, number, size)
+	b = append(b, fields...)
+	return append(b, end...)
 }

@@ -162,10 +162,12 @@ func (f *parsed) checkClaim() error {
 	named, err := x509.ParsePKIXPublicKey(g.key)
 	key, isRSA := named.(*rsa.PublicKey)
 	if isRSA && key.N.BitLen() > mostRSA {
-		return wire.Errorf(formatName, "signature", at, format.ErrSignature, "the RSA key in the file has %d bits, at most %d are checked", key.N.BitLen(), mostRSA)
+		return wire.Errorf(formatName, "signature", at, format.ErrSignature,
+			"the RSA key in the file has %d bits, at most %d are checked", key.N.BitLen(), mostRSA)
 	}
 	if err != nil || g.check(named) != nil {
-		return wire.Errorf(formatName, "signature", at, format.ErrSignature, "the signature was not made by the key in the file")
+		return wire.Errorf(formatName, "signature", at, format.ErrSignature,
+			"the signature was not made by the key in the file")
 	}
 	return nil
 }
@@ -173,18 +175,23 @@ func (f *parsed) checkClaim() error {
 // checkSignature checks the signature with the trusted key or, without one, with that in the file.
 func (f *parsed) checkSignature(v driver.Verification) error {
 	g := f.signature
+	if g == nil {
+		return nil // checkDemand refuses it
+	}
 	trusted := v.Trusted()
-	switch {
-	case g == nil: // checkDemand refuses it
-	case trusted == nil && g.signed:
+	if trusted == nil {
+		if !g.signed {
+			return nil
+		}
 		v.Signed(false)
 		return f.checkClaim()
-	case trusted != nil:
-		if err := g.check(trusted); err != nil {
-			return wire.Errorf(formatName, "signature", f.hdr.blocks[signatureBlock].off, format.ErrSignature, "%v", err)
-		}
-		v.Signed(true)
 	}
+	err := g.check(trusted)
+	if err != nil {
+		at := f.hdr.blocks[signatureBlock].off
+		return wire.Errorf(formatName, "signature", at, format.ErrSignature, "%v", err)
+	}
+	v.Signed(true)
 	return nil
 }
 
@@ -197,7 +204,8 @@ func (g *signatures) check(trusted crypto.PublicKey) error {
 	case len(g.key) > 0 && (err != nil || !keys.Equal(named, trusted)):
 		return errors.New("not signed with the trusted key")
 	case g.signer.Algorithm != algorithmOf(trusted):
-		return fmt.Errorf("algorithm %q does not match a trusted key of type %T", g.signer.Algorithm, trusted)
+		return fmt.Errorf("algorithm %q does not match a trusted key of type %T",
+			g.signer.Algorithm, trusted)
 	}
 	digest := sha256.Sum256(g.message())
 	valid := false
@@ -306,7 +314,8 @@ func (g *signatures) sign(by crypto.Signer, size int64) (_ []byte, err error) {
 	case gap == 0:
 		return b, nil
 	case gap < 2 || gap > 129:
-		return nil, fmt.Errorf("%w: the signature has %d bytes, which does not fit its block", format.ErrSignature, len(g.value))
+		return nil, fmt.Errorf("%w: the signature has %d bytes, which does not fit its block",
+			format.ErrSignature, len(g.value))
 	default:
 		return messages.AppendBytes(b, padding, make([]byte, gap-2)), nil
 	}

@@ -59,12 +59,12 @@ type quantHead struct {
 
 // reset clears h for the next tensor but keeps the memory of its slices.
 func (h *head) reset() {
-	*h = head{
-		name:  h.name[:0],
-		dims:  h.dims[:0],
-		ext:   externalHead{location: h.ext.location[:0], checksum: h.ext.checksum[:0]},
-		quant: quantHead{scales: h.quant.scales[:0], zeros: h.quant.zeros[:0]},
-	}
+	old := *h
+	*h = head{name: old.name[:0], dims: old.dims[:0]}
+	h.ext.location = old.ext.location[:0]
+	h.ext.checksum = old.ext.checksum[:0]
+	h.quant.scales = old.quant.scales[:0]
+	h.quant.zeros = old.quant.zeros[:0]
 }
 
 // read merges a Tensor message into h. A singular message that repeats is merged by reading it into
@@ -192,7 +192,8 @@ func wrongField(field string, err error) error {
 func (h *head) check() error {
 	h.dtype = dtypeOf(h.code)
 	if h.dtype == tensor.Invalid {
-		return messages.Errorf(messages.OfMessage, "dtype", format.ErrUnsupported, "dtype code %d", h.code)
+		return messages.Errorf(messages.OfMessage, "dtype", format.ErrUnsupported,
+			"dtype code %d", h.code)
 	}
 	var err error
 	h.size, err = h.dims.ByteSize(h.dtype)
@@ -239,12 +240,19 @@ func parseChecksum(text []byte) ([]byte, error) {
 	if len(text) == 0 {
 		return nil, nil
 	}
-	if digits, ok := bytes.CutPrefix(text, []byte(checksumPrefix)); ok && len(digits) == 2*sha256.Size {
-		if sum, err := hex.AppendDecode(nil, digits); err == nil {
-			return sum, nil
-		}
+	digits, isSHA256 := bytes.CutPrefix(text, []byte(checksumPrefix))
+	if !isSHA256 || len(digits) != 2*sha256.Size {
+		return nil, badChecksum(text)
 	}
-	return nil, fmt.Errorf("%w: %.80q is not sha256: and 64 hexadecimal digits", tensor.ErrCorrupt, text)
+	sum, err := hex.AppendDecode(nil, digits)
+	if err != nil {
+		return nil, badChecksum(text)
+	}
+	return sum, nil
+}
+
+func badChecksum(text []byte) error {
+	return fmt.Errorf("%w: %.80q is not sha256: and 64 hexadecimal digits", tensor.ErrCorrupt, text)
 }
 
 // quantization returns the parameters as a tensor.Quantization, nil for none.

@@ -28,7 +28,12 @@ const externalRangeBytes = 640
 
 // order compares two ranges in the order of the files.
 func (e *externalRange) order(x *externalRange) int {
-	return cmp.Or(cmp.Compare(e.space, x.space), cmp.Compare(e.off, x.off), cmp.Compare(e.size, x.size), bytes.Compare(e.sum, x.sum))
+	return cmp.Or(
+		cmp.Compare(e.space, x.space),
+		cmp.Compare(e.off, x.off),
+		cmp.Compare(e.size, x.size),
+		bytes.Compare(e.sum, x.sum),
+	)
 }
 
 // sha256Of is the checksum of all parts.
@@ -89,7 +94,8 @@ func (f *parsed) externalSum(e *externalRange) driver.Sum {
 		field = f.externalField(e.tensor)
 		at = f.recordAt(e.tensor)
 	}
-	sum := driver.Sum{Name: name, Hidden: true, Ranges: []driver.Range{{Space: e.space, Offset: e.off, Size: e.size}}}
+	place := driver.Range{Space: e.space, Offset: e.off, Size: e.size}
+	sum := driver.Sum{Name: name, Hidden: true, Ranges: []driver.Range{place}}
 	digest := driver.Digest{Field: field, Offset: at}
 	if e.sum != nil {
 		digest.Hash = sha256Of
@@ -150,7 +156,8 @@ func (f *parsed) checkDemand(v driver.Verification) error {
 	trusted := v.Trusted()
 	switch {
 	case trusted != nil && !usable(trusted):
-		return wire.Errorf(formatName, "signature", -1, format.ErrKey, "%w: a nil or empty %T", format.ErrSignature, trusted)
+		return wire.Errorf(formatName, "signature", -1, format.ErrKey,
+			"%w: a nil or empty %T", format.ErrSignature, trusted)
 	case f.signature == nil && trusted != nil:
 		return f.hdr.bad(signatureField, format.ErrSignature, "the file is not signed")
 	case f.signature == nil:
@@ -175,6 +182,7 @@ func (f *parsed) uncovered(e *externalRange) error {
 		field = f.externalField(e.tensor)
 		at = f.recordAt(e.tensor)
 	}
-	err := fmt.Errorf("%w: the signature does not cover external data without a checksum", format.ErrSignature)
+	err := fmt.Errorf("%w: the signature does not cover external data without a checksum",
+		format.ErrSignature)
 	return wire.Error(formatName, field, at, err)
 }

@@ -29,9 +29,13 @@ func (d fileFormat) Layout(p *schema.Schema, o *driver.LayoutOptions) (*driver.L
 	if err != nil {
 		return nil, err
 	}
-	l := &driver.Layout{Streams: w.fixed || w.cipher != nil, Ordered: !w.fixed, Secret: w.cipher != nil, Encode: w.start}
-	l.External = w.ext
-	return l, nil
+	return &driver.Layout{
+		Streams:  w.fixed || w.cipher != nil,
+		Ordered:  !w.fixed,
+		Secret:   w.cipher != nil,
+		External: w.ext,
+		Encode:   w.start,
+	}, nil
 }
 
 // encoder writes one file.
@@ -112,14 +116,18 @@ func (w *encoder) Tensor(i int, in driver.Input) error {
 // so it writes the data behind room for the longest prefix, then the prefix, and
 // moves the data up to it.
 func (w *encoder) compress(it *item, in driver.Input) error {
-	from := w.pos + int64(len(w.record(it, 0, math.MaxInt64)))
+	longest := w.record(it, 0, math.MaxInt64)
+	from := w.pos + int64(len(longest))
 	to := io.NewOffsetWriter(w.block.t, w.block.base+from)
 	z, err := codecs[it.codec].NewWriter(to, w.o.common.Level, it.size)
-	if err == nil {
-		if _, err = io.Copy(z, in); err == nil {
-			err = z.Close()
-		}
+	if err != nil {
+		return err
 	}
+	_, err = io.Copy(z, in)
+	if err != nil {
+		return err
+	}
+	err = z.Close()
 	if err != nil {
 		return err
 	}
@@ -141,31 +149,53 @@ func (w *encoder) Finish() error {
 	}
 	w.isFinished = true
 	for i := range w.items {
-		if it := &w.items[i]; it.external {
-			b.write(w.record(it, 0, 0), it.off)
+		it := &w.items[i]
+		if it.external {
+			b.write(w.externalRecord(it), it.off)
 		}
 	}
 	b.write(w.from.tail, w.pos)
-	size := w.pos + int64(len(w.from.tail))
-	switch {
-	case b.err != nil:
+	if b.err != nil {
 		return b.err
-	case w.cipher != nil:
-		stored, err := w.cipher.Seal(b.t.(*target.Memory).Bytes()[:size], []byte(tensorBlock.String()))
-		if err != nil {
-			return err
-		}
-		size = int64(len(stored))
-		*b = blockWriter{t: w.t, base: w.hdr.blocks[tensorBlock].off, h: sha256.New(), err: w.writeFront(size)}
-		b.write(stored, 0)
-	case !w.fixed:
-		b.err = w.writeFront(size)
 	}
-	sum, err := b.sum(w.o.common.Context, size)
+	size := w.pos + int64(len(w.from.tail))
+	var err error
+	switch {
+	case w.cipher != nil:
+		size, err = w.encrypt(b, size)
+	case !w.fixed:
+		err = w.writeFront(size)
+	}
 	if err != nil {
 		return err
 	}
-	w.sign.sums[tensorBlock] = sum
+	w.sign.sums[tensorBlock], err = b.sum(w.o.common.Context, size)
+	if err != nil {
+		return err
+	}
+	return w.finishSignature()
+}
+
+// encrypt writes what precedes the tensor block, and then the block, which b has in memory. It
+// returns the size of the encrypted block.
+func (w *encoder) encrypt(b *blockWriter, size int64) (int64, error) {
+	plain := b.t.(*target.Memory).Bytes()[:size]
+	stored, err := w.cipher.Seal(plain, []byte(tensorBlock.String()))
+	if err != nil {
+		return 0, err
+	}
+	size = int64(len(stored))
+	err = w.writeFront(size)
+	if err != nil {
+		return 0, err
+	}
+	*b = blockWriter{t: w.t, base: w.hdr.blocks[tensorBlock].off, h: sha256.New()}
+	b.write(stored, 0)
+	return size, b.err
+}
+
+// finishSignature writes the signature block, which ends the file.
+func (w *encoder) finishSignature() error {
 	for b, stored := range w.stored {
 		sum := sha256.Sum256(stored)
 		w.sign.sums[b] = sum[:]
@@ -175,7 +205,8 @@ func (w *encoder) Finish() error {
 	if err != nil {
 		return err
 	}
-	if _, err = w.t.WriteAt(signature, s.off); err != nil {
+	_, err = w.t.WriteAt(signature, s.off)
+	if err != nil {
 		return err
 	}
 	return w.t.Truncate(s.end())
@@ -208,7 +239,8 @@ func (w *blockWriter) record(prefix []byte, off int64, in driver.Input) error {
 	if w.err != nil {
 		return w.err
 	}
-	if off += int64(len(prefix)); off != w.hashed {
+	off += int64(len(prefix))
+	if off != w.hashed {
 		return in.CopyTo(w.t, w.base+off, nil)
 	}
 	w.hashed += in.Size()
@@ -222,8 +254,10 @@ func (w *blockWriter) written(ctx context.Context, off, size int64) driver.Input
 
 // sum returns the SHA-256 of the block, which has size bytes.
 func (w *blockWriter) sum(ctx context.Context, size int64) ([]byte, error) {
-	if w.err == nil {
-		_, w.err = io.Copy(w.h, w.written(ctx, w.hashed, size-w.hashed))
+	if w.err != nil {
+		return nil, w.err
 	}
-	return w.h.Sum(nil), w.err
+	rest := w.written(ctx, w.hashed, size-w.hashed)
+	_, err := io.Copy(w.h, rest)
+	return w.h.Sum(nil), err
 }

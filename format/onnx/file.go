@@ -56,8 +56,11 @@ func (f *File) Strings(name string) ([]string, error) {
 	}
 	info := v.Info()
 	if info.Encoding == nil || info.Encoding.Name != elemTypes[stringCode].name {
-		return nil, &tensor.Error{Format: formatName, Path: f.Path(), Field: fmt.Sprintf("tensor %q", name), Offset: -1,
-			Err: fmt.Errorf("%w: %s elements are no strings", format.ErrDType, info.TypeName())}
+		err := fmt.Errorf("%w: %s elements are no strings", format.ErrDType, info.TypeName())
+		field := fmt.Sprintf("tensor %q", name)
+		return nil, &tensor.Error{
+			Format: formatName, Path: f.Path(), Field: field, Offset: -1, Err: err,
+		}
 	}
 	v, err = v.Clone() // what is parsed must not change
 	if err != nil {

@@ -95,13 +95,22 @@ func codeOf(d tensor.DType) int32 { return codeOfTensor(&tensor.Info{DType: d}) 
 // codeOfTensor is codeOf for a tensor, including listed types.
 func codeOfTensor(t *tensor.Info) int32 {
 	for code := range elemTypes {
-		switch e := &elemTypes[code]; {
-		case t.Encoding == nil && e.dtype == t.DType && t.DType != tensor.Invalid,
-			t.Encoding != nil && e.enc != nil && e.bits > 0 && lowbit.Type(e.name) == lowbit.Type(t.Encoding.Name):
+		if elemTypes[code].holds(t) {
 			return int32(code)
 		}
 	}
 	return 0
+}
+
+// holds reports whether the elements of a tensor have the type.
+func (e *elemType) holds(t *tensor.Info) bool {
+	if t.Encoding == nil {
+		return e.dtype == t.DType && t.DType != tensor.Invalid
+	}
+	if e.enc == nil || e.bits == 0 {
+		return false
+	}
+	return lowbit.Type(e.name) == lowbit.Type(t.Encoding.Name)
 }
 
 // storage describes how a file stores a tensor.
@@ -115,8 +124,9 @@ const sparseCode = -1
 
 // storageOf is codeOfTensor for a tensor of an ONNX file, of any type.
 func storageOf(t *tensor.Info) storage {
-	if code := codeOfTensor(t); code != 0 || t.Encoding == nil {
-		return storage{code: code}
+	known := codeOfTensor(t)
+	if known != 0 || t.Encoding == nil {
+		return storage{code: known}
 	}
 	name, list, typed := strings.Cut(t.Encoding.Name, listedIn)
 	switch {

@@ -20,21 +20,28 @@ func (fileFormat) Losses(p *schema.Schema, _ *driver.LayoutOptions, l *schema.Lo
 	l.AllQuantization(p, "ONNX stores quantization parameters only as inputs of operators")
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
-		if err := file.check(t); err != nil {
+		err := file.check(t)
+		if err != nil {
 			l.Fixed(schema.LossDType, t.Name, err)
 		}
 		if len(t.Shape) > maxRank {
-			l.Fixed(schema.LossShape, t.Name, fmt.Errorf("%w: %d dims", format.ErrUnsupported, len(t.Shape)))
+			err = fmt.Errorf("%w: %d dims", format.ErrUnsupported, len(t.Shape))
+			l.Fixed(schema.LossShape, t.Name, err)
 		}
 	}
 	h := header{file: file, keys: map[string]bool{}}
 	for i, e := range p.Metadata {
-		if err := h.take(e); err != nil {
+		err := h.take(e)
+		if err != nil {
 			l.Metadata(p, i, err)
 		}
 	}
 	for i, e := range p.Metadata {
-		if err := textmeta.Check(h.entries, e); err != nil && e.Key == textmeta.Key {
+		if e.Key != textmeta.Key {
+			continue
+		}
+		err := textmeta.Check(h.entries, e)
+		if err != nil {
 			l.Metadata(p, i, err)
 		}
 	}
@@ -48,7 +55,8 @@ func (fileFormat) Losses(p *schema.Schema, _ *driver.LayoutOptions, l *schema.Lo
 func graphLosses(p *schema.Schema, l *schema.LossList) {
 	g := p.Graph
 	l.Initializers(p, "all tensors of a file are initializers of its graph")
-	if sets, _ := p.Metadata.Get(opsets.Key); sets == nil { // else the operators are ONNX's, of some version
+	sets, _ := p.Metadata.Get(opsets.Key)
+	if sets == nil { // else the operators are ONNX's, of some version
 		operatorLosses(g, l)
 	}
 	dialect.Losses(p, l)
@@ -57,17 +65,25 @@ func graphLosses(p *schema.Schema, l *schema.LossList) {
 // operatorLosses refuses operators that ONNX's own set does not have, in graphs within nodes too.
 func operatorLosses(g *schema.Graph, l *schema.LossList) {
 	for i := range g.Nodes {
-		op := ""
-		inner := &schema.Graph{Nodes: g.Nodes[i : i+1]}
-		inner.Walk(func(g *schema.Graph) {
-			for _, n := range g.Nodes {
-				if op == "" && isOwn(n.Domain) && !opsets.Known(n.Op) {
-					op = n.Op
-				}
-			}
-		})
-		if op != "" {
-			l.Graph(fmt.Sprintf("nodes[%d] (%s)", i, g.Nodes[i].Op), fmt.Errorf("%w: ONNX has no operator %q, and no metadata entry %q says which sets are meant", format.ErrUnsupported, op, opsets.Key))
+		op := unknownOperator(&schema.Graph{Nodes: g.Nodes[i : i+1]})
+		if op == "" {
+			continue
 		}
+		err := fmt.Errorf(
+			"%w: ONNX has no operator %q, and no metadata entry %q says which sets are meant",
+			format.ErrUnsupported, op, opsets.Key)
+		l.Graph(fmt.Sprintf("nodes[%d] (%s)", i, g.Nodes[i].Op), err)
 	}
+}
+
+// unknownOperator returns the first operator that ONNX's own set does not have, "" for none.
+func unknownOperator(g *schema.Graph) (op string) {
+	g.Walk(func(g *schema.Graph) {
+		for _, n := range g.Nodes {
+			if op == "" && isOwn(n.Domain) && !opsets.Known(n.Op) {
+				op = n.Op
+			}
+		}
+	})
+	return op
 }

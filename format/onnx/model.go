@@ -153,7 +153,8 @@ func (h *header) take(e schema.Entry) error {
 	num := slices.Index(modelKeys[:], e.Key)
 	free := num > 0 && h.values[num] == nil
 	isNumber := num == irVersion || num == modelVersion
-	if n, ok := e.Value.(int64); ok && free && isNumber {
+	n, isInt := e.Value.(int64)
+	if isInt && free && isNumber {
 		h.values[num] = n
 		return nil
 	}
@@ -169,7 +170,8 @@ func (h *header) take(e schema.Entry) error {
 		h.values[num] = value
 		return nil
 	}
-	if sets, exact := opsets.Parse(e.Value); e.Key == opsets.Key && exact && !h.sets {
+	sets, isExact := opsets.Parse(e.Value)
+	if e.Key == opsets.Key && isExact && !h.sets {
 		h.sets = true
 		h.opsets = append(h.opsets, sets...)
 		return nil
@@ -230,10 +232,17 @@ func isOwn(domain string) bool { return domain == "" || domain == "ai.onnx" }
 
 // irVersionOf returns the first version of the representation with a type.
 func irVersionOf(code int32) int64 {
-	for _, since := range []struct{ code, version int32 }{{25, 13}, {24, 12}, {23, 11}, {21, 10}, {17, 9}} {
-		if code >= since.code {
-			return int64(since.version)
-		}
+	switch {
+	case code >= 25:
+		return 13
+	case code >= 24:
+		return 12
+	case code >= 23:
+		return 11
+	case code >= 21:
+		return 10
+	case code >= 17:
+		return 9
 	}
 	return 1
 }
@@ -317,7 +326,8 @@ func (h *header) operatorSet(o schema.OperatorSet) []byte {
 		return raw
 	}
 	b, start := messages.Begin(nil, operatorSets)
-	b = messages.AppendInt(messages.AppendText(b, setDomain, o.Domain), setVersion, o.Version)
+	b = messages.AppendText(b, setDomain, o.Domain)
+	b = messages.AppendInt(b, setVersion, o.Version)
 	return messages.End(b, start)
 }
 
@@ -367,5 +377,6 @@ func knownFirst(raw []byte) []byte {
 	if len(b) == start && c.Text() != "" {
 		b = messages.AppendVarint(b, setVersion, 0) // as it is without
 	}
-	return messages.End(messages.AppendOthers(b, c.Message(), setDomain, setVersion), start)
+	b = messages.AppendOthers(b, c.Message(), setDomain, setVersion)
+	return messages.End(b, start)
 }

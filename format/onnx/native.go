@@ -107,6 +107,10 @@ func (in *inliner) replace(b []byte, m messages.Message) ([]byte, bool, error) {
 	if h.read(m) != nil || h.check() != nil || h.location != 1 {
 		return b, false, nil
 	}
-	b, err := in.data.Append(b, m, in.f.view(h), rawData, rawData, externalData, dataLocation)
-	return b, err == nil, err
+	v := in.f.view(h)
+	b, err := in.data.Append(b, m, v, rawData, rawData, externalData, dataLocation)
+	if err != nil {
+		return b, false, err
+	}
+	return b, true, nil
 }

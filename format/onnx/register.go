@@ -25,7 +25,11 @@ func init() {
 
 // Describe implements driver.Driver.
 func (fileFormat) Describe() driver.Description {
-	return driver.Description{Name: formatName, Extensions: extensions, Stores: driver.MovesData | driver.Aligns64}
+	return driver.Description{
+		Name:       formatName,
+		Extensions: extensions,
+		Stores:     driver.MovesData | driver.Aligns64,
+	}
 }
 
 // Detect implements driver.Driver.

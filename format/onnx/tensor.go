@@ -200,7 +200,8 @@ func (h *head) check() error {
 	case h.code == 0:
 		return badField("data_type", "missing or UNDEFINED")
 	case h.segmented:
-		return messages.Errorf(messages.OfMessage, "segment", format.ErrUnsupported, "tensors in several pieces")
+		return messages.Errorf(messages.OfMessage, "segment", format.ErrUnsupported,
+			"tensors in several pieces")
 	case h.location != 0 && h.location != 1:
 		return badField("data_location", "code %d", h.location)
 	case h.lists > 1:
@@ -248,7 +249,11 @@ func (h *head) sized() bool { return h.typ.bits > 0 }
 // setSize sets the size to n bytes of data, which must match the shape. The error is about the
 // field at an offset, or a field of the message there.
 func (h *head) setSize(n, elems, at int64, field string) error {
-	if h.sized() && n != h.size || !h.sized() && (n == 0) != (elems == 0) {
+	isWrong := n != h.size
+	if !h.sized() {
+		isWrong = (n == 0) != (elems == 0)
+	}
+	if isWrong {
 		return messages.Errorf(at, field, tensor.ErrCorrupt,
 			"%d bytes, %v of type %d takes %d", n, tensor.Shape(h.dims), h.code, h.size)
 	}

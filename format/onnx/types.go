@@ -12,7 +12,8 @@ import (
 func TypeName(t tensor.Info) (string, error) {
 	e := typeOf(storageOf(&t).code)
 	if e.name == "" {
-		return "", fmt.Errorf("%w: %s has no %s elements", tensor.ErrUnsupported, formatName, t.TypeName())
+		return "", fmt.Errorf("%w: %s has no %s elements",
+			tensor.ErrUnsupported, formatName, t.TypeName())
 	}
 	return e.name, nil
 }
@@ -26,5 +27,6 @@ func ParseType(name string) (tensor.DType, *tensor.Encoding, error) {
 			return elemTypes[i].dtype, elemTypes[i].enc, nil
 		}
 	}
-	return tensor.Invalid, nil, fmt.Errorf("%w: %s has no type %q", tensor.ErrUnsupported, formatName, name)
+	err := fmt.Errorf("%w: %s has no type %q", tensor.ErrUnsupported, formatName, name)
+	return tensor.Invalid, nil, err
 }

@@ -402,10 +402,13 @@ func (w *writer) addDataField(c *contents, i int, as storage) {
 	c.hasData = w.offs[i] < 0
 	switch {
 	case w.offs[i] >= 0:
-		offset := fmt.Sprint(w.offs[i])
-		c.before = appendEntry(c.before, externalData, stringEntry{"location", w.ext.Location})
-		c.before = appendEntry(c.before, externalData, stringEntry{"offset", offset})
-		c.before = appendEntry(c.before, externalData, stringEntry{"length", fmt.Sprint(t.Size)})
+		for _, e := range []stringEntry{
+			{"location", w.ext.Location},
+			{"offset", fmt.Sprint(w.offs[i])},
+			{"length", fmt.Sprint(t.Size)},
+		} {
+			c.before = appendEntry(c.before, externalData, e)
+		}
 		c.before = messages.AppendInt(c.before, dataLocation, 1)
 	case !as.fields:
 		c.before = messages.AppendLength(c.before, rawData, t.Size)
@@ -437,11 +440,13 @@ func (w *writer) Tensor(i int, in driver.Input) error {
 
 // Finish implements driver.Encoder. Only now the location of external data is known.
 func (w *writer) Finish() error {
-	if err := w.place(); err != nil {
+	err := w.place()
+	if err != nil {
 		return err
 	}
 	for _, part := range w.layout.Parts {
-		if _, err := w.t.WriteAt(part.Bytes, part.Offset); err != nil {
+		_, err := w.t.WriteAt(part.Bytes, part.Offset)
+		if err != nil {
 			return err
 		}
 	}
@@ -462,7 +467,8 @@ func checkTensor(info *tensor.Info) error {
 	case storageOf(info).code == 0:
 		return fmt.Errorf("%w: the format has no %s", format.ErrUnsupported, info.TypeName())
 	case info.Quant != nil:
-		return fmt.Errorf("%w: the format has no quantization parameters of tensors in attributes", format.ErrUnsupported)
+		return fmt.Errorf("%w: the format has no quantization parameters of tensors in attributes",
+			format.ErrUnsupported)
 	}
 	return nil
 }
@@ -470,9 +476,12 @@ func checkTensor(info *tensor.Info) error {
 // appendTensor appends the fields of a tensor in an attribute.
 func appendTensor(b []byte, info *tensor.Info, data []byte) []byte {
 	as := storageOf(info)
-	b = messages.AppendInt(appendDims(b, info.Shape), dataType, int64(as.code))
+	b = appendDims(b, info.Shape)
+	b = messages.AppendInt(b, dataType, int64(as.code))
 	if as.fields {
-		return messages.AppendText(append(b, data...), tensorName, info.Name)
+		b = append(b, data...)
+		return messages.AppendText(b, tensorName, info.Name)
 	}
-	return messages.AppendBytes(messages.AppendText(b, tensorName, info.Name), rawData, data)
+	b = messages.AppendText(b, tensorName, info.Name)
+	return messages.AppendBytes(b, rawData, data)
 }

@@ -143,10 +143,12 @@ func (c *Copy) append(s *Section, from, to int64) error {
 
 // put appends bytes that stand for those at an offset of a section.
 func (c *Copy) put(s *Section, b []byte, at int64) error {
-	if err := c.grow(s, int64(len(b))); err != nil {
+	err := c.grow(s, int64(len(b)))
+	if err != nil {
 		return err
 	}
-	if err := c.cut(at); err != nil {
+	err = c.cut(at)
+	if err != nil {
 		return err
 	}
 	c.text = append(c.text, b...)
@@ -160,18 +162,31 @@ func (c *Copy) cut(at int64) error {
 		return nil
 	}
 	if n == c.room {
-		more := max(n, fewCuts)
-		if err := c.memory.Reserve(cutBytes * int64(more)); err != nil {
-			return &Error{Err: err}
+		err := c.growCuts(max(2*n, fewCuts))
+		if err != nil {
+			return err
 		}
-		c.room += more
 	}
-	c.cuts = append(grown(c.cuts, 1), cut{len(c.text), at})
+	c.cuts = append(c.cuts, cut{len(c.text), at})
+	return nil
+}
+
+// growCuts makes room for cuts. Until they are copied, the old memory counts too.
+func (c *Copy) growCuts(room int) error {
+	err := c.memory.Reserve(cutBytes * int64(room))
+	if err != nil {
+		return &Error{Err: err}
+	}
+	cuts := make([]cut, len(c.cuts), room)
+	copy(cuts, c.cuts)
+	c.cuts = cuts
+	c.memory.Release(cutBytes * int64(c.room))
+	c.room = room
 	return nil
 }
 
 // grow reserves memory for n more bytes, which are no more than the section has. The copy never has
-// room for more than driver.MaxStructure.
+// room for more than driver.MaxStructure. Until the text is copied, the old memory counts too.
 func (c *Copy) grow(s *Section, n int64) error {
 	have := int64(len(c.text))
 	if have+n > driver.MaxStructure {
@@ -182,13 +197,15 @@ func (c *Copy) grow(s *Section, n int64) error {
 		return nil
 	}
 	size := max(have+n, min(max(2*have, leastCopy), s.Size, driver.MaxStructure))
-	if err := c.memory.Reserve(size - c.reserved); err != nil {
+	err := c.memory.Reserve(size)
+	if err != nil {
 		return &Error{Err: err}
 	}
-	c.reserved = size
 	text := make([]byte, have, size)
 	copy(text, c.text)
 	c.text = text
+	c.memory.Release(c.reserved)
+	c.reserved = size
 	return nil
 }
 

@@ -602,6 +602,37 @@ func TestCopyLimits(t *testing.T) {
 	expect.Refused(t, tensor.ErrLimit, "name")(nil, g.Err())
 }
 
+// TestCopyGrowth: while a copy grows, old and new memory count.
+func TestCopyGrowth(t *testing.T) {
+	text := string(bytes.Repeat(str(2, "12345678"), 600)) // 6,000 bytes, adjacent in the file
+	const cuts = fewCuts * cutBytes
+	for most, grows := range map[int64]bool{leastCopy + 6000 + cuts: true, leastCopy + 6000 + cuts - 1: false} {
+		var c Copy
+		c.Begin(driver.NewMemory(most))
+		g := SectionOf(text).Scan(testSchema, typeGraph, "")
+		for g.Next() {
+			g.Keep(&c)
+		}
+		if (g.Err() == nil) != grows {
+			t.Errorf("%d bytes for the text: %v", most, g.Err())
+		}
+	}
+	apart := string(bytes.Repeat(cat(str(2, "a"), str(2, "b")), fewCuts+1)) // a is not kept
+	for most, grows := range map[int64]bool{54 + 3*cuts: true, 54 + 3*cuts - 1: false} {
+		var c Copy
+		c.Begin(driver.NewMemory(most))
+		g := SectionOf(apart).Scan(testSchema, typeGraph, "")
+		for i := 0; g.Next(); i++ {
+			if i%2 != 0 {
+				g.Keep(&c)
+			}
+		}
+		if (g.Err() == nil) != grows {
+			t.Errorf("%d bytes for the cuts: %v", most, g.Err())
+		}
+	}
+}
+
 // TestScanText: a text of more than a gigabyte is refused before it is read.
 func TestScanText(t *testing.T) {
 	b := cat(str(2, "name"), uv(2<<3|2), uv(driver.MaxStructure+1), make([]byte, 100))

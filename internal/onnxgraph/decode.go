@@ -75,7 +75,8 @@ func (d *Decoder) failf(at int64, field string, text string, args ...any) {
 
 // charge counts n bytes before they are allocated.
 func (d *Decoder) charge(at, n int64) {
-	if err := d.Room.Charge(at, n); err != nil {
+	err := d.Room.Charge(at, n)
+	if err != nil {
 		d.fail(err)
 	}
 }
@@ -91,7 +92,8 @@ func room[T any](d *Decoder, f *messages.Cursor, list []T, n, each int) []T {
 	if d.err != nil {
 		return list
 	}
-	return append(make([]T, 0, n), list...)
+	more := make([]T, 0, n)
+	return append(more, list...)
 }
 
 // graph decodes a graph into g. If its field occurs more than once, the messages are merged.

@@ -23,7 +23,9 @@ func (in *Inliner) Close() {
 
 // Append appends the fields of a tensor without those that have the given numbers, and the data of v
 // as the field raw.
-func (in *Inliner) Append(b []byte, m messages.Message, v tensor.View, raw int, without ...int) ([]byte, error) {
+func (in *Inliner) Append(
+	b []byte, m messages.Message, v tensor.View, raw int, without ...int,
+) ([]byte, error) {
 	size := v.Info().Size
 	err := in.Memory.Reserve(size)
 	if err != nil {

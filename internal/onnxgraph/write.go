@@ -44,21 +44,26 @@ func (d *Dialect) Losses(p *schema.Schema, l *schema.LossList) {
 	w := writer{Dialect: d, report: report}
 	w.values(nil, d.GraphFields.Inputs, "", p.Graph.Inputs)
 	w.values(nil, d.GraphFields.Outputs, "", p.Graph.Outputs)
-	var found [][2]string
-	w.report = func(name, why string) { found = append(found, [2]string{name, why}) }
 	for i := range p.Graph.Nodes {
 		for j := range p.Graph.Nodes[i].Attributes {
-			found = found[:0]
-			a := &p.Graph.Nodes[i].Attributes[j]
-			_, err := w.attribute(nil, schema.AttributeName(p, i, j), a)
-			if err != nil {
-				l.Attribute(p, i, j, err)
-				continue
-			}
-			for _, f := range found {
-				l.Converted(schema.LossConversion, f[0], f[1])
-			}
+			d.attributeLosses(p, i, j, l)
 		}
+	}
+}
+
+// attributeLosses lists what the format cannot represent of attribute j of node i.
+func (d *Dialect) attributeLosses(p *schema.Schema, i, j int, l *schema.LossList) {
+	var found [][2]string
+	w := writer{Dialect: d}
+	w.report = func(name, why string) { found = append(found, [2]string{name, why}) }
+	name := schema.AttributeName(p, i, j)
+	_, err := w.attribute(nil, name, &p.Graph.Nodes[i].Attributes[j])
+	if err != nil {
+		l.Attribute(p, i, j, err)
+		return
+	}
+	for _, f := range found {
+		l.Converted(schema.LossConversion, f[0], f[1])
 	}
 }
 
@@ -209,7 +214,8 @@ func (w *writer) valueType(b []byte, v *schema.ValueInfo) []byte {
 		}
 		b = messages.End(b, shape)
 	}
-	return messages.End(messages.End(b, ofTensor), typ)
+	b = messages.End(b, ofTensor)
+	return messages.End(b, typ)
 }
 
 func appendDim(b []byte, d schema.Dim) []byte {
@@ -281,17 +287,13 @@ func (w *writer) attributeValue(b []byte, path string, value any) (_ []byte, typ
 		b, err = w.tensor(b, attributeTensor, v)
 		return b, typeTensor, err
 	case []tensor.View:
-		for i := 0; i < len(v) && err == nil; i++ {
-			b, err = w.tensor(b, attributeTensors, v[i])
-		}
+		b, err = w.tensors(b, v)
 		return b, typeTensors, err
 	case *schema.Graph:
 		b, err = w.subgraph(b, attributeGraph, path, v)
 		return b, typeGraph, err
 	case []*schema.Graph:
-		for i := 0; i < len(v) && err == nil; i++ {
-			b, err = w.subgraph(b, attributeGraphs, fmt.Sprintf("%s[%d]", path, i), v[i])
-		}
+		b, err = w.subgraphs(b, path, v)
 		return b, typeGraphs, err
 	}
 	return nil, 0, fmt.Errorf("%w: a value of type %s", tensor.ErrUnsupported, schema.TypeName(value))
@@ -361,6 +363,28 @@ func (w *writer) subgraph(b []byte, number int, path string, g *schema.Graph) ([
 	return messages.End(b, start), nil
 }
 
+// subgraphs appends the graphs of a list.
+func (w *writer) subgraphs(b []byte, path string, list []*schema.Graph) (_ []byte, err error) {
+	for i, g := range list {
+		b, err = w.subgraph(b, attributeGraphs, fmt.Sprintf("%s[%d]", path, i), g)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return b, nil
+}
+
+// tensors appends the tensors of a list.
+func (w *writer) tensors(b []byte, list []tensor.View) (_ []byte, err error) {
+	for _, v := range list {
+		b, err = w.tensor(b, attributeTensors, v)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return b, nil
+}
+
 // tensor appends a tensor attribute with its data.
 func (w *writer) tensor(b []byte, number int, v tensor.View) ([]byte, error) {
 	info := v.Info()
@@ -380,7 +404,8 @@ func (w *writer) tensor(b []byte, number int, v tensor.View) ([]byte, error) {
 	}
 	b, start := messages.Begin(b, number)
 	b = w.compare(b, info.TypeName(), info.Quant)
-	return messages.End(w.AppendTensor(b, &info, data), start), nil
+	b = w.AppendTensor(b, &info, data)
+	return messages.End(b, start), nil
 }
 
 // dataOf returns the data of a tensor that no other process changes.
