@@ -71,7 +71,7 @@ func (t *checkedRequest) resolve(m *Model) (err error) {
 	isPart := len(t.Slice) > 0
 	var sel []tensor.Range
 	if isPart {
-		sel, err = memory.Resolve(t.info.Shape, t.Slice)
+		sel, err = memory.Resolve(nil, t.info.Shape, t.Slice)
 		if err != nil {
 			return fmt.Errorf("%w: %w", tensor.ErrShape, err)
 		}

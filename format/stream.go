@@ -178,7 +178,7 @@ func (t *streamedRequest) compare(x *streamedRequest) int {
 
 // selectRuns sets which bytes of the decoded tensor are selected, and where they begin.
 func (t *streamedRequest) selectRuns(m *Model) error {
-	sel, err := memory.Resolve(t.info.Shape, t.Slice)
+	sel, err := memory.Resolve(nil, t.info.Shape, t.Slice)
 	if err != nil {
 		return fmt.Errorf("%w: %w", tensor.ErrShape, err)
 	}
@@ -196,8 +196,9 @@ func (t *streamedRequest) selectRuns(m *Model) error {
 		_, err := t.view.Slice(t.Slice...)
 		return err
 	case isPart:
-		shape, blocks, ok := memory.InBlocks(t.info.Shape, sel, e.BlockElems)
-		if ok {
+		shape := slices.Clone(t.info.Shape)
+		blocks := slices.Clone(sel)
+		if memory.InBlocks(shape, blocks, e.BlockElems) {
 			t.runs = memory.RunsOf(shape, blocks, e.BlockBytes)
 			break
 		}

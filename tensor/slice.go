@@ -44,7 +44,8 @@ func (v View) Slice(ranges ...Range) (View, error) {
 	if whole == nil {
 		return View{}, ErrClosed
 	}
-	sel, err := memory.Resolve(whole.Shape, ranges)
+	var few [usualRank]Range
+	sel, err := memory.Resolve(few[:0], whole.Shape, ranges)
 	if err != nil {
 		return v.failed(fmt.Errorf("%w: %w", ErrShape, err))
 	}
@@ -52,17 +53,19 @@ func (v View) Slice(ranges ...Range) (View, error) {
 	if err != nil {
 		return v.failed(err)
 	}
-	info := *whole
+	out := new(slicedInfo)
+	info := &out.info
+	*info = *whole
 	data := r.Data()
-	info.Shape = make(Shape, len(sel))
-	for i, r := range sel {
-		info.Shape[i] = r.To - r.From
+	info.Shape = out.dims[:0]
+	for _, r := range sel {
+		info.Shape = append(info.Shape, r.To-r.From)
 	}
 	info.Size = runs.Count * runs.Bytes
 	info.Stored = info.Size
 	info.Quant = sliceQuant(info.Quant, whole.Shape, sel)
 	if runs.Count > 1 || !viewed(r) && (data != nil || !isInFile(r)) {
-		return v.gather(&info, runs)
+		return v.gather(info, runs)
 	}
 	if data == nil || info.Offset >= 0 {
 		info.Offset += runs.At(0)
@@ -70,7 +73,16 @@ func (v View) Slice(ranges ...Range) (View, error) {
 	if data != nil {
 		data = data[runs.At(0):][:info.Size]
 	}
-	return View(memory.New(&info, r.Owner(), data)), nil
+	return View(memory.New(info, r.Owner(), data)), nil
+}
+
+// usualRank is the rank up to which a slice takes one allocation.
+const usualRank = 4
+
+// slicedInfo is an Info with the memory of its shape.
+type slicedInfo struct {
+	info Info
+	dims [usualRank]int64
 }
 
 // isInFile reports whether the bytes are read from a file.
@@ -98,8 +110,11 @@ func runsOf(info *Info, sel []Range) (memory.Runs, error) {
 		}
 		return memory.Runs{Count: 1, Bytes: size, Unit: size}, nil
 	}
-	shape, blocks, ok := memory.InBlocks(info.Shape, sel, n)
-	if !ok {
+	var dims [usualRank]int64
+	var ranges [usualRank]Range
+	shape := append(dims[:0], info.Shape...)
+	blocks := append(ranges[:0], sel...)
+	if !memory.InBlocks(shape, blocks, n) {
 		r := sel[last]
 		return memory.Runs{}, fmt.Errorf("%w: range %d:%d of axis %d, which %s stores in blocks of %d", ErrShape, r.From, r.To, last, info.TypeName(), n)
 	}

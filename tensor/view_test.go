@@ -312,22 +312,36 @@ func TestViewUseErrors(t *testing.T) {
 }
 
 func TestViewAllocations(t *testing.T) {
-	v := newView(&Info{Name: "w", DType: Int8, Shape: Shape{16}, Size: 16}, &owner{}, at(16, 0))
+	v := newView(&Info{Name: "w", DType: Int8, Shape: Shape{4, 4}, Size: 16}, &owner{}, at(16, 0))
+	encoding := &Encoding{Name: "q", BlockElems: 2, BlockBytes: 2, Decode: func([]float32, []byte) error { return nil }}
+	blocks := newView(&Info{Name: "b", Encoding: encoding, Shape: Shape{4, 4}, Size: 16}, &owner{}, at(16, 0))
 	into := make([]byte, 16)
 	dst := make([]float32, 16)
+	sliced := func(v View) {
+		part, err := v.Slice(Range{1, 3})
+		expect.OK(t, err)
+		_, err = Decode(dst, part)
+		expect.OK(t, err)
+	}
 	use := func([]byte) error { return nil }
 	for name, f := range map[string]func(){
-		"Bytes":    func() { v.Bytes() },
-		"As":       func() { As[int8](v) },
-		"Use":      func() { v.Use(use) },
-		"ZeroCopy": func() { v.ZeroCopy() },
-		"Info":     func() { v.Info() },
-		"ReadInto": func() { v.ReadInto(into) },
-		"Decode":   func() { Decode(dst, v) },
+		"Bytes":           func() { v.Bytes() },
+		"As":              func() { As[int8](v) },
+		"Use":             func() { v.Use(use) },
+		"ZeroCopy":        func() { v.ZeroCopy() },
+		"Info":            func() { v.Info() },
+		"ReadInto":        func() { v.ReadInto(into) },
+		"ReadAt":          func() { v.ReadAt(into[:5], 3) },
+		"Decode":          func() { Decode(dst, v) },
+		"Slice":           func() { sliced(v) },
+		"Slice of blocks": func() { sliced(blocks) },
 	} {
 		limit := 0.0
-		if name == "ReadInto" || name == "Decode" {
+		switch name {
+		case "ReadInto":
 			limit = 4 // closures
+		case "Slice", "Slice of blocks":
+			limit = 1 // the description of the slice
 		}
 		if n := testing.AllocsPerRun(100, f); n > limit {
 			t.Errorf("%s allocates %v times", name, n)

@@ -3,18 +3,16 @@ package memory
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 )
 
-// Resolve checks ranges of the axes of a shape and returns absolute ranges for all axes. Negative
-// numbers count from the end, math.MaxInt64 is the end, and an axis without a range is selected
-// whole.
-func Resolve[R ~struct{ From, To int64 }](shape []int64, ranges []R) ([]R, error) {
+// Resolve checks ranges of the axes of a shape and appends absolute ranges for all axes to sel.
+// Negative numbers count from the end, math.MaxInt64 is the end, and an axis without a range is
+// selected whole.
+func Resolve[R ~struct{ From, To int64 }](sel []R, shape []int64, ranges []R) ([]R, error) {
 	if len(ranges) > len(shape) {
 		return nil, fmt.Errorf("%d ranges for rank %d", len(ranges), len(shape))
 	}
-	sel := make([]R, len(shape))
 	for i, d := range shape {
 		r := struct{ From, To int64 }{0, math.MaxInt64}
 		if i < len(ranges) {
@@ -35,7 +33,7 @@ func Resolve[R ~struct{ From, To int64 }](shape []int64, ranges []R) ([]R, error
 			}
 			return nil, fmt.Errorf("range %d:%s of axis %d, which has %d", r.From, end, i, d)
 		}
-		sel[i] = R{from, to}
+		sel = append(sel, R{from, to})
 	}
 	return sel, nil
 }
@@ -93,20 +91,18 @@ func (r *Runs) At(k int64) int64 {
 	return off
 }
 
-// InBlocks returns a shape and its selected ranges with the innermost axis in blocks of n elements.
-// It reports false if a range begins or ends inside a block.
-func InBlocks[R ~struct{ From, To int64 }](shape []int64, sel []R, n int64) ([]int64, []R, bool) {
+// InBlocks changes a shape and its selected ranges to ones with the innermost axis in blocks of n
+// elements. It reports false, and changes nothing, if a range begins or ends inside a block.
+func InBlocks[R ~struct{ From, To int64 }](shape []int64, sel []R, n int64) bool {
 	last := len(shape) - 1
 	if n == 1 || last < 0 {
-		return shape, sel, true
+		return true
 	}
 	r := struct{ From, To int64 }(sel[last])
 	if r.From%n != 0 || r.To%n != 0 || shape[last]%n != 0 {
-		return nil, nil, false
+		return false
 	}
-	shape = slices.Clone(shape)
-	sel = slices.Clone(sel)
 	shape[last] /= n
 	sel[last] = R{r.From / n, r.To / n}
-	return shape, sel, true
+	return true
 }

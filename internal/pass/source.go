@@ -43,7 +43,11 @@ func (p *Pass) choose(r *Range) source {
 		s.mapping.MarkUsed(r.Offset, r.Size)
 		return s
 	}
-	if s.mapping.IsUsed(r.Offset, r.Size) || p.isSmall(r, s.mapping) {
+	if s.mapping.IsUsed(r.Offset, r.Size) {
+		s.mapping = nil // its pages are there
+		return s
+	}
+	if p.isSmall(r, s.mapping) {
 		return s
 	}
 	file, isOwn := p.open(r.File, s.mapping)

@@ -104,7 +104,9 @@ func (h *head) ReadAt(p []byte, off int64) (n int, err error) {
 
 // copyAt copies a range of the window from its memory.
 func (r *Region) copyAt(p []byte, off int64) (int, error) {
-	r.Populate(off, int64(len(p)))
+	if !r.IsUsed(off, int64(len(p))) {
+		r.Populate(off, int64(len(p)))
+	}
 	n, ok := fault.Copy(p, r.win[off:])
 	if !ok {
 		return n, ErrCut
