@@ -3,6 +3,7 @@ package format
 import (
 	"context"
 	"slices"
+	"sync"
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/checksum"
@@ -86,7 +87,9 @@ func (b *bulk) run(chunks []chunk, off, size int64) (err error) {
 	case t.whole:
 		err = b.readWhole(t)
 	case len(chunks) == 1 && chunks[0].isDirect():
-		err = b.read(&chunks[0], nil)
+		err = b.readDirect(&chunks[0])
+	case areScattered(chunks, size):
+		err = b.scatter(chunks, off, size)
 	default:
 		reads := &b.pass
 		if slices.ContainsFunc(chunks, func(p chunk) bool { return p.t.resident() }) {
@@ -104,7 +107,67 @@ func (b *bulk) run(chunks []chunk, off, size int64) (err error) {
 	return b.m.explainTensor(err, t.Tensor)
 }
 
-// read reads a chunk from data, its range of the file, or from the file if that is nil.
+// leastScattered is the mean size of chunks from which it costs less to read them into their memory
+// by one system call than to copy them from a buffer.
+const leastScattered = 4 << 10
+
+// areScattered reports whether the chunks of a job are read into their memory at once: they have no
+// gaps, and need no conversion.
+func areScattered(chunks []chunk, size int64) bool {
+	if size < leastScattered*int64(len(chunks)) {
+		return false
+	}
+	for i := range chunks {
+		p := &chunks[i]
+		overlaps := i > 0 && p.Offset < chunks[i-1].Offset+chunks[i-1].Size
+		if !p.isDirect() || overlaps {
+			return false
+		}
+	}
+	return true
+}
+
+// buffers are the memory of the chunks of a job, and that for the bytes between them.
+type buffers struct {
+	list [][]byte
+	gap  [pass.MaxGap]byte
+}
+
+var bufferLists = sync.Pool{New: func() any { return new(buffers) }}
+
+// scatter reads the chunks of a job into their memory.
+func (b *bulk) scatter(chunks []chunk, off, size int64) error {
+	to := bufferLists.Get().(*buffers)
+	defer bufferLists.Put(to)
+	to.list = to.list[:0]
+	at := off
+	for i := range chunks {
+		p := &chunks[i]
+		err := b.ready(p.t)
+		if err != nil {
+			return err
+		}
+		if p.Offset > at {
+			to.list = append(to.list, to.gap[:p.Offset-at])
+		}
+		to.list = append(to.list, p.memory())
+		at = p.Offset + p.Size
+	}
+	err := b.pass.ReadEach(to.list, pass.Range{File: chunks[0].t.region, Offset: off, Size: size})
+	clear(to.list) // which would keep the memory of the caller
+	if err != nil {
+		return err
+	}
+	for i := range chunks {
+		err := b.complete(&chunks[i])
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read reads a chunk from data, its range of the file.
 func (b *bulk) read(p *chunk, data []byte) error {
 	t := p.t
 	if err := b.ready(t); err != nil {
@@ -112,7 +175,8 @@ func (b *bulk) read(p *chunk, data []byte) error {
 	}
 	switch {
 	case p.isDirect():
-		return b.readDirect(p, data)
+		copy(p.memory(), data)
+		return b.complete(p)
 	case t.resident():
 		checksum.Of(driver.NoSum, data)
 	case t.Floats == nil:
@@ -193,32 +257,44 @@ func (t *checkedRequest) readView(ctx context.Context, v tensor.View) error {
 	return err
 }
 
-// readDirect reads a chunk without gaps whose bytes need no conversion, from data if it is not nil.
-func (b *bulk) readDirect(p *chunk, data []byte) error {
+// readDirect reads a chunk without gaps whose bytes need no conversion.
+func (b *bulk) readDirect(p *chunk) error {
 	t := p.t
-	dst := t.Bytes[p.first:][:p.n]
-	want := driver.Digest{}
-	if t.hashed {
-		want = b.tensorSum(t.i)
+	err := b.ready(t)
+	if err != nil {
+		return err
 	}
-	sum := checksum.New(want.Kind)
-	done := func(piece []byte) error {
+	kind := driver.NoSum
+	if t.hashed {
+		kind = b.tensorSum(t.i).Kind
+	}
+	sum := checksum.New(kind)
+	err = b.pass.Read(p.memory(), pass.Range{File: t.region, Offset: p.Offset}, func(piece []byte) error {
 		if t.hashed {
 			_, _ = sum.Write(piece)
 		}
 		b.Done(int64(len(piece)), t.Tensor)
 		return nil
-	}
-	var err error
-	if data != nil {
-		err = done(dst[:copy(dst, data)])
-	} else {
-		err = b.pass.Read(dst, pass.Range{File: t.region, Offset: p.Offset}, done)
-	}
+	})
 	if err != nil || !t.hashed {
 		return err
 	}
-	err = b.compareTensor(t.i, want, sum.Sum64(), t.Offset)
+	return b.compareLoaded(t, sum.Sum64())
+}
+
+// complete reports a chunk whose bytes are in its memory, and compares its checksum.
+func (b *bulk) complete(p *chunk) error {
+	t := p.t
+	b.Done(p.n, t.Tensor)
+	if !t.hashed {
+		return nil
+	}
+	return b.compareLoaded(t, checksum.Of(b.tensorSum(t.i).Kind, p.memory()))
+}
+
+// compareLoaded compares the checksum of a tensor that was read whole.
+func (b *bulk) compareLoaded(t *checkedRequest, sum uint64) error {
+	err := b.compareTensor(t.i, b.tensorSum(t.i), sum, t.Offset)
 	if err != nil {
 		return err
 	}

@@ -349,3 +349,79 @@ func TestLoadAllCutShort(t *testing.T) {
 		wantToyError(t, name, err, tensor.ErrTruncated, `tensor "b"`)
 	}
 }
+
+// TestLoadNeighbors: neighbors are read into their memory, and not what is between them.
+func TestLoadNeighbors(t *testing.T) {
+	const kB = 1 << 10
+	columns := []tensor.Range{{From: 0, To: 2}, {From: 0, To: 4 * kB}}
+	table := driver.Tensor{Name: []byte("table"), DType: tensor.Uint8, Shape: tensor.Shape{2, 5 * kB}, Size: 10 * kB}
+	at := func(x driver.Tensor, off int64) driver.Tensor { x.Offset = off; return x }
+	for _, tt := range []struct {
+		name    string
+		tensors []driver.Tensor
+		slice   []tensor.Range
+	}{
+		{"side by side", []driver.Tensor{u8("a", 1, 8*kB), u8("b", 1+8*kB, 9*kB), u8("c", 1+17*kB, 20)}, nil},
+		{"gaps", []driver.Tensor{u8("a", 0, 8*kB), u8("b", 8*kB+5, 9*kB), u8("c", 17*kB+5+pass.MaxGap, 100*kB)}, nil},
+		{"the same bytes", []driver.Tensor{u8("a", 0, 8*kB), u8("b", 0, 8*kB), u8("c", 4*kB, 8*kB)}, nil},
+		{"small ones", []driver.Tensor{u8("a", 0, 8), u8("b", 20, 9), u8("c", 40, 10)}, nil},
+		{"columns", []driver.Tensor{at(table, 7), u8("c", 20*kB, 9*kB)}, columns},
+	} {
+		for _, use := range []bool{false, true} {
+			data := ramp(300 * kB)
+			d := &toy{tensors: tt.tensors}
+			d.parsed = driver.Parsed{TensorSum: func(i int) driver.Digest {
+				x := &tt.tensors[i]
+				return digestOf(driver.CRC32, data[x.Offset:][:x.Size])
+			}}
+			ways(t, data, d, func(t *testing.T, m *Model) {
+				var list []Request
+				var want [][]byte
+				for i := range m.index.Len() {
+					q := Request{Tensor: m.index.Name(i)}
+					if q.Tensor == "table" {
+						q.Slice = tt.slice
+					}
+					v, err := m.At(i).Slice(q.Slice...)
+					expect.OK(t, err)
+					if use {
+						_, err := v.Bytes()
+						expect.OK(t, err)
+					}
+					b := make([]byte, v.Size())
+					_, err = v.ReadInto(b)
+					expect.OK(t, err)
+					want = append(want, append(b, 0))
+					q.Bytes = make([]byte, v.Size()+1)
+					list = append(list, q)
+				}
+				expect.OK(t, m.Load(t.Context(), list, nil))
+				for i, q := range list {
+					if !bytes.Equal(want[i], q.Bytes) {
+						t.Errorf("%s, used %v: %q has other bytes", tt.name, use, q.Tensor)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestLoadNeighborsChecks: of neighbors that are read at once, the one with another checksum is named.
+func TestLoadNeighborsChecks(t *testing.T) {
+	const size = 8 << 10
+	data := ramp(3 * size)
+	d := &toy{tensors: []driver.Tensor{u8("a", 0, size), u8("b", size, size), u8("c", 2*size, size)}}
+	d.parsed = driver.Parsed{TensorSum: func(i int) driver.Digest {
+		s := digestOf(driver.XXH64, data[i*size:][:size])
+		s.Want += uint64(i / 2)
+		return s
+	}}
+	ways(t, data, d, func(t *testing.T, m *Model) {
+		var list []Request
+		for _, name := range []string{"a", "b", "c"} {
+			list = append(list, Request{Tensor: name, Bytes: make([]byte, size)})
+		}
+		wantToyError(t, "bytes", m.Load(t.Context(), list, nil), tensor.ErrChecksum, `tensor "c"`)
+		expect.OK(t, m.Load(t.Context(), list[:2], nil))
+	}, check(CheckTouch))
+}

@@ -32,6 +32,14 @@ func TestCutLarge(t *testing.T) {
 			{"Load", func(m *Model, v tensor.View) error {
 				return m.Load(t.Context(), []Request{{Tensor: "b", Bytes: make([]byte, size)}}, nil)
 			}},
+			{"Load of neighbors", func(m *Model, v tensor.View) error {
+				var list []Request
+				for k := range int64(size / 8192) {
+					rows := []tensor.Range{{From: k * 8192, To: k*8192 + 8000}}
+					list = append(list, Request{Tensor: "b", Slice: rows, Bytes: make([]byte, 8000)})
+				}
+				return m.Load(t.Context(), list, nil)
+			}},
 			{"Stream", func(m *Model, v tensor.View) error {
 				return m.Stream(t.Context(), []Request{{Tensor: "b"}}, nil, func(Piece) error { return nil })
 			}},

@@ -127,6 +127,9 @@ type chunk struct {
 // isDirect reports whether the bytes of the range are read as they are.
 func (p *chunk) isDirect() bool { return p.t.Bytes != nil && p.n == p.Size }
 
+// memory returns the caller's memory for a chunk that isDirect.
+func (p *chunk) memory() []byte { return p.t.Bytes[p.first:][:p.n] }
+
 // chunks yields the chunks of t. Runs that are close to each other are one chunk.
 func (t *checkedRequest) chunks(yield func(chunk) bool) {
 	made := func(off, first, n int64, isAlone bool) chunk {

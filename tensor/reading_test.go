@@ -60,6 +60,8 @@ func (pread) Mapping() pass.Mapping { return nil }
 func (pread) Kind() pass.Kind       { return pass.Kind{} }
 func (pread) Close() error          { return nil }
 
+func (pread) ReadEach([][]byte, int64) (bool, error) { return false, nil }
+
 func (p pread) ReadAtContext(_ context.Context, b []byte, off int64) (int, error) {
 	p.m.log = append(p.m.log, fmt.Sprintf("pread %d", len(b)))
 	return copy(b, p.m.data[off:]), nil

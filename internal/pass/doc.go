@@ -13,6 +13,8 @@
 //	mapping, if they are written to a file  where they are, mapped for a short time: Window
 //	mapping otherwise                       by pread, in pieces that stay in a cache
 //
+// ReadEach reads neighbors into their memory by one preadv. Pieces of a buffer would be copied.
+//
 // The first access to a mapped page costs a page fault, or a share of a system call, and later a
 // share of munmap. Reading it by pread costs a copy, which is less, and the process does not grow.
 // On pages that are mapped already, the copy would be the largest cost.

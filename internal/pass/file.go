@@ -42,6 +42,9 @@ type Mapping interface {
 // Reopened is a file that was mapped and is read.
 type Reopened interface {
 	File
+	// ReadEach fills buffers with consecutive bytes from an offset, and may change the elements of
+	// to. It reports false if it cannot, as on other systems than Linux and Android.
+	ReadEach(to [][]byte, off int64) (ok bool, err error)
 	Close() error
 }
 

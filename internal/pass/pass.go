@@ -114,6 +114,30 @@ func (p *Pass) Read(dst []byte, r Range, f func(b []byte) error) error {
 	})
 }
 
+// ReadEach fills buffers with consecutive bytes of a file, of which r is the range of all. It may
+// change the elements of to. A file that was mapped is read into them by one system call.
+func (p *Pass) ReadEach(to [][]byte, r Range) error {
+	err := p.context().Err()
+	if err != nil {
+		return err
+	}
+	s := p.choose(&r)
+	defer s.close()
+	if s.again != nil {
+		ok, err := s.again.ReadEach(to, r.Offset)
+		if ok {
+			return err
+		}
+	}
+	r.IsWhole = true
+	return p.Pieces(r, func(b []byte) error {
+		for _, dst := range to {
+			b = b[copy(dst, b):]
+		}
+		return nil
+	})
+}
+
 // each calls f with the offsets and sizes of the pieces of a range. It is the only loop over a
 // range.
 func (p *Pass) each(r *Range, s *source, f func(at, n int64) error) error {

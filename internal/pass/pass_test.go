@@ -19,6 +19,8 @@ type fake struct {
 	mapping *fakeMapping
 	log     []string
 	opened  int // by Reopen and not closed
+
+	cannotReadEach bool
 }
 
 // fakeMapping is the Mapping of a fake.
@@ -100,6 +102,17 @@ func (r *reopened) Kind() Kind     { return r.of.kind }
 func (r *reopened) ReadAtContext(_ context.Context, p []byte, off int64) (int, error) {
 	r.of.log = append(r.of.log, fmt.Sprintf("pread %d at %d", len(p), off))
 	return copy(p, r.of.data[off:]), nil
+}
+
+func (r *reopened) ReadEach(to [][]byte, off int64) (bool, error) {
+	if r.of.cannotReadEach {
+		return false, nil
+	}
+	r.of.log = append(r.of.log, fmt.Sprintf("preadv %d buffers at %d", len(to), off))
+	for _, b := range to {
+		off += int64(copy(b, r.of.data[off:]))
+	}
+	return true, nil
 }
 
 func (r *reopened) Close() error {
@@ -193,7 +206,46 @@ func TestHowBytesAreRead(t *testing.T) {
 	}
 }
 
-// TestRead: bytes are read straight into their memory, small ones without a question.
+// TestReadEach: several buffers are filled by one system call where that is possible.
+func TestReadEach(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		used   []int
+		change func(f *fake)
+		want   []string
+	}{
+		{"unused", nil, func(*fake) {}, []string{"preadv 3 buffers at 7"}},
+		{"another system", nil, func(f *fake) { f.cannotReadEach = true }, []string{"pread 102410 at 7"}},
+		{"used", []int{0, 1}, func(*fake) {}, nil},
+		{"replaced", nil, func(f *fake) { f.mapping.isLost = true }, []string{"populate 102410 at 7"}},
+		{"heap", nil, func(f *fake) { f.mapping = nil }, nil},
+		{"reader", nil, func(f *fake) { f.mapping, f.isHeap = nil, false }, []string{"read 102410 at 7"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := newMapping(MB, tt.used...)
+			tt.change(f)
+			var p Pass
+			defer p.Close()
+			to := [][]byte{make([]byte, 50*kB), make([]byte, 10), make([]byte, 50*kB)}
+			r := Range{File: f, Offset: 7, Size: 100*kB + 10}
+			err := p.ReadEach(to, r)
+			if err != nil || !bytes.Equal(bytes.Join(to, nil), f.data[7:][:r.Size]) {
+				t.Error("other bytes", err)
+			}
+			if d := cmp.Diff(tt.want, f.log); d != "" {
+				t.Error(d)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			p.Context = ctx
+			if err := p.ReadEach(to, r); !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestRead: bytes are read straight into their memory.
 func TestRead(t *testing.T) {
 	for _, tt := range []struct {
 		name string

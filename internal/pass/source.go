@@ -8,12 +8,13 @@ type source struct {
 	memory  []byte   // to be used in place; nil if the range is read
 	mapping Mapping  // to be populated first, or nil
 	file    File     // to be read
-	own     Reopened // to be closed after the range, or nil
+	again   Reopened // file, if that is a mapped file which was opened again
+	isOwn   bool     // again is closed after the range
 }
 
 func (s *source) close() {
-	if s.own != nil {
-		s.own.Close()
+	if s.isOwn {
+		s.again.Close()
 	}
 }
 
@@ -54,9 +55,8 @@ func (p *Pass) choose(r *Range) source {
 	if file == nil {
 		return s // such as a file that was replaced
 	}
-	if isOwn {
-		s.own = file
-	}
+	s.again = file
+	s.isOwn = isOwn
 	s.file = file
 	s.memory = nil
 	s.mapping = nil

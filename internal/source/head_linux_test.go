@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -148,6 +149,36 @@ func TestReopen(t *testing.T) {
 		expect.OK(t, os.Rename(path+".old", path))
 	})
 	expect.Refused(t, errors.ErrUnsupported, "bytes")(FromBytes(data).Reopen())
+}
+
+// TestReadEach: any number of buffers, also empty ones, are filled from the window on. Bytes that the file has lost are
+// ErrTruncated, at the offset of the first.
+func TestReadEach(t *testing.T) {
+	data := ramp(10_000)
+	path := temp(t, data)
+	openings(t, path, Options{Parse: true}, func(t *testing.T, r *Region, base int64) {
+		f, err := r.Reopen()
+		expect.OK(t, err)
+		defer f.Close()
+		var to [][]byte
+		for i := range 3000 {
+			to = append(to, make([]byte, i%3))
+		}
+		ok, err := f.ReadEach(slices.Clone(to), 5)
+		if got := bytes.Join(to, nil); !ok || err != nil || !bytes.Equal(data[base+5:][:len(got)], got) {
+			t.Error("other bytes", ok, err)
+		}
+	})
+	testhost.NeedCuts(t)
+	f, err := mustOpen(t, path, Options{}).Reopen()
+	expect.OK(t, err)
+	defer f.Close()
+	expect.OK(t, os.Truncate(path, 5000))
+	ok, err := f.ReadEach([][]byte{make([]byte, 3000), make([]byte, 4000)}, 1000)
+	var e *tensor.Error
+	if !ok || !errors.Is(err, tensor.ErrTruncated) || !errors.As(err, &e) || e.Offset != 5000 {
+		t.Error(ok, err)
+	}
 }
 
 // TestReopenCutShort: bytes that the file has lost are ErrTruncated, at the offset of the first, in the file and the mapping.

@@ -45,6 +45,11 @@ func isCached(fd int, p [][]byte, off int64) bool {
 // canForget says that populate and forget do something.
 const canForget = true
 
+// preadv reads consecutive bytes of a file into buffers.
+func preadv(fd descriptor, to [][]byte, off int64) (int, error) {
+	return unix.Preadv(int(fd), to, off)
+}
+
 // forget removes the pages of a mapping from the process. The next access maps them again.
 func forget(mem []byte) error { return syscall.Madvise(mem, syscall.MADV_DONTNEED) }
 

@@ -227,6 +227,47 @@ func (f *reopened) Kind() pass.Kind {
 	return k
 }
 
+// ReadEach implements pass.Reopened.
+func (f *reopened) ReadEach(to [][]byte, off int64) (ok bool, err error) {
+	if f.seal != nil {
+		return false, nil
+	}
+	base := f.src.(*part).base
+	n := int64(0)
+	for len(to) > 0 {
+		k, err := preadv(f.fd, to[:min(len(to), mostVectors)], base+off+n)
+		switch {
+		case err == syscall.EINTR:
+			continue
+		case err == errors.ErrUnsupported:
+			return false, nil
+		case err == nil && k == 0:
+			err = ErrCut
+		}
+		if err != nil {
+			return true, f.fail(off+n, err)
+		}
+		n += int64(k)
+		to = rest(to, k)
+	}
+	return true, nil
+}
+
+// mostVectors is the maximum number of buffers of a system call.
+const mostVectors = 1024
+
+// rest returns the buffers without their first n bytes, nor empty ones before the others.
+func rest(to [][]byte, n int) [][]byte {
+	for len(to) > 0 && n >= len(to[0]) {
+		n -= len(to[0])
+		to = to[1:]
+	}
+	if n > 0 {
+		to[0] = to[0][n:]
+	}
+	return to
+}
+
 // Close closes the file. It is not in use.
 func (f *reopened) Close() error {
 	f.fd.close()

@@ -2,11 +2,15 @@
 
 package source
 
+import "errors"
+
 const canForget = false
 
 func readAhead(int, int64, int64) {}
 
 func isCached(int, [][]byte, int64) bool { return true }
+
+func preadv(descriptor, [][]byte, int64) (int, error) { return 0, errors.ErrUnsupported }
 
 func willNeed([]byte, int, int) error { return nil }
 
