@@ -41,7 +41,7 @@ func (d fileFormat) Losses(p *schema.Schema, o *driver.LayoutOptions, l *schema.
 		})
 	}
 	if p.Graph != nil && from.graph == nil {
-		dialect.Losses(p, l)
+		dialect.Losses(p, from.inner, l)
 	}
 	return nil
 }

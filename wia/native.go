@@ -155,7 +155,8 @@ func (in *inliner) replace(b []byte, m messages.Message) ([]byte, bool, error) {
 
 // original is the decoded Native of a schema, updated to match the schema.
 type original struct {
-	graph     []byte           // without its initializers; nil if the schema has another
+	graph     []byte // without its initializers; nil if the schema has another
+	inner     onnxgraph.Subgraphs
 	tensors   map[string]*rest // by the name in the schema
 	tail      []byte           // unknown fields of the tensor block
 	signature []byte           // unknown fields of the signature block
@@ -282,8 +283,9 @@ func (o *original) readGraph(
 		o.graph = edited
 		return
 	}
+	o.inner = dialect.Subgraphs(messages.Outermost(string(edited)))
 	bare := messages.AppendOthers(nil, m, graphInitializers)
-	dialect.Lose(e, messages.Outermost(string(bare)), l)
+	dialect.Lose(e, messages.Outermost(string(bare)), p, l)
 }
 
 // isText reports whether b is a JSON text of m.

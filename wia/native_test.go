@@ -63,7 +63,8 @@ func TestSchemaFollows(t *testing.T) {
 	if m := recordOf(t, f, "w"); !bytes.Contains(m, st(1, "doc")) {
 		t.Error(m)
 	}
-	if message := f.f.graph().data; !bytes.Contains(message, st(6, "doc")) {
+	message := f.f.graph().data
+	if !bytes.Contains(message, st(6, "doc")) || bytes.Count(message, inline("own", 8, []byte{1}, 1)) != 2 {
 		t.Errorf("%q", message)
 	}
 	for _, raw := range [][]byte{{0x0a, 9}, {0x0a, 2, 0x12, 9}} {

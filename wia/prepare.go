@@ -229,7 +229,7 @@ func (w *encoder) graphBlock(p *schema.Schema) ([]byte, error) {
 func (w *encoder) appendGraph(p *schema.Schema) (_ []byte, err error) {
 	graph := w.from.graph
 	if graph == nil {
-		graph, err = dialect.AppendGraph(nil, p.Graph)
+		graph, err = dialect.AppendGraph(nil, p.Graph, w.from.inner)
 		if err != nil {
 			return nil, err
 		}

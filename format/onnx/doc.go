@@ -32,7 +32,8 @@
 // fields 2 to 6 from entries of metadata_props with the same name.
 //
 // Tensors of attributes stay in the graph as views. Subgraphs are attributes. Their
-// initializers are in the scope of the subgraph, which lists their names.
+// initializers are in the scope of the subgraph, which lists their names. A copy keeps them, also
+// where the graph around them changes; for another format the graph is lost with them.
 //
 // All messages but the data of initializers are in memory, and count in Options.MaxMemory.
 //

@@ -46,20 +46,20 @@ func (fileFormat) Losses(p *schema.Schema, _ *driver.LayoutOptions, l *schema.Lo
 		}
 	}
 	if p.Graph != nil && file.graph == nil {
-		graphLosses(p, l)
+		graphLosses(p, file, l)
 	}
 	return nil
 }
 
 // graphLosses lists operators, dtypes and attribute values that only other formats have.
-func graphLosses(p *schema.Schema, l *schema.LossList) {
+func graphLosses(p *schema.Schema, file *original, l *schema.LossList) {
 	g := p.Graph
 	l.Initializers(p, "all tensors of a file are initializers of its graph")
 	sets, _ := p.Metadata.Get(opsets.Key)
 	if sets == nil { // else the operators are ONNX's, of some version
 		operatorLosses(g, l)
 	}
-	dialect.Losses(p, l)
+	dialect.Losses(p, file.inner, l)
 }
 
 // operatorLosses refuses operators that ONNX's own set does not have, in graphs within nodes too.

@@ -8,6 +8,7 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/messages"
+	"github.com/weightmap/weightmap/internal/onnxgraph"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -18,8 +19,9 @@ type original struct {
 	single [len(modelKeys)][]byte // its encoded fields
 	sets   map[schema.OperatorSet][]byte
 	props  map[stringEntry][]byte
-	fields []modelField      // all fields, in the order of the file
-	graph  []byte            // empty fields are the initializers; nil if the schema has another
+	fields []modelField // all fields, in the order of the file
+	graph  []byte       // empty fields are the initializers; nil if the schema has another
+	inner  onnxgraph.Subgraphs
 	shells map[string]*shell // by the name in the schema
 }
 
@@ -199,9 +201,10 @@ func (o *original) followGraph(
 	if err == nil && !e.Clash && dialect.SameNodes(decoded, p.Graph) {
 		return
 	}
+	o.inner = dialect.Subgraphs(messages.Outermost(string(o.graph)))
 	o.graph = nil
 	bare := messages.AppendOthers(nil, graph, initializer, sparseInitializer)
-	dialect.Lose(e, messages.Outermost(string(bare)), l)
+	dialect.Lose(e, messages.Outermost(string(bare)), p, l)
 }
 
 // imported returns the domains whose operators the file imports.

@@ -90,7 +90,7 @@ func (w *writer) encode() error {
 			named = *w.schema.Graph
 		}
 		named.Name = cmp.Or(named.Name, opsets.DefaultGraphName)
-		graph, err = dialect.AppendGraph(nil, &named)
+		graph, err = dialect.AppendGraph(nil, &named, file.inner)
 		if err != nil {
 			return err
 		}

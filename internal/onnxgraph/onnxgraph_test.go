@@ -248,7 +248,7 @@ func TestAppendGraph(t *testing.T) {
 			},
 		}},
 	}
-	b, err := testDialect.AppendGraph(nil, want)
+	b, err := testDialect.AppendGraph(nil, want, nil)
 	expect.OK(t, err)
 	got, _, err := decode(t, &testDialect, b, 1<<20)
 	expect.OK(t, err)

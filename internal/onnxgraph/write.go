@@ -3,8 +3,10 @@ package onnxgraph
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/weightmap/weightmap/format/schema"
@@ -16,11 +18,12 @@ import (
 // tensors.
 const MaxTensor = 1 << 30
 
-// AppendGraph appends the encoding of g without its initializers. The formats have no double, so
-// float64 is rounded to float32; a bool becomes 0 or 1, and JSON becomes its text.
-func (d *Dialect) AppendGraph(b []byte, g *schema.Graph) ([]byte, error) {
-	w := writer{Dialect: d}
-	return w.graph(b, "", g)
+// AppendGraph appends the encoding of g without its initializers; those of graphs in attributes are
+// in inner. The formats have no double, so float64 is rounded to float32; a bool becomes 0 or 1, and
+// JSON becomes its text.
+func (d *Dialect) AppendGraph(b []byte, g *schema.Graph, inner Subgraphs) ([]byte, error) {
+	w := writer{Dialect: d, inner: inner}
+	return w.graph(b, "", g, nil)
 }
 
 // SameNodes reports whether two graphs are equal but for their initializers, including what the
@@ -30,41 +33,60 @@ func (d *Dialect) SameNodes(a, b *schema.Graph) bool {
 		return a == b
 	}
 	w := writer{Dialect: d, compared: true}
-	one, err := w.graph(nil, "", a)
+	one, err := w.graph(nil, "", a, nil)
 	if err != nil {
 		return false
 	}
-	other, err := w.graph(make([]byte, 0, len(one)+1), "", b)
+	other, err := w.graph(make([]byte, 0, len(one)+1), "", b, nil)
 	return err == nil && bytes.Equal(one, other)
 }
 
-// Losses lists what the format cannot represent of a schema's graph.
-func (d *Dialect) Losses(p *schema.Schema, l *schema.LossList) {
+// Losses lists what the format cannot represent of a schema's graph. inner has the initializers of
+// graphs in attributes.
+func (d *Dialect) Losses(p *schema.Schema, inner Subgraphs, l *schema.LossList) {
 	report := func(name, why string) { l.Converted(schema.LossValue, name, why) }
 	w := writer{Dialect: d, report: report}
 	w.values(nil, d.GraphFields.Inputs, "", p.Graph.Inputs)
 	w.values(nil, d.GraphFields.Outputs, "", p.Graph.Outputs)
 	for i := range p.Graph.Nodes {
-		for j := range p.Graph.Nodes[i].Attributes {
-			d.attributeLosses(p, i, j, l)
+		d.nodeLosses(p, i, inner, l)
+	}
+}
+
+// nodeLosses lists what the format cannot represent of node i. Without the graph in an attribute,
+// the node would be invalid.
+func (d *Dialect) nodeLosses(p *schema.Schema, i int, inner Subgraphs, l *schema.LossList) {
+	n := &p.Graph.Nodes[i]
+	for j := range n.Attributes {
+		err := d.attributeLosses(p, i, j, inner, l)
+		if errors.Is(err, errInitializers) {
+			l.Graph(fmt.Sprintf("nodes[%d] (%s)", i, n.Op), err)
+			return
+		}
+		if err != nil {
+			l.Attribute(p, i, j, err)
 		}
 	}
 }
 
-// attributeLosses lists what the format cannot represent of attribute j of node i.
-func (d *Dialect) attributeLosses(p *schema.Schema, i, j int, l *schema.LossList) {
+// attributeLosses lists what the format converts of attribute j of node i. It returns an error for
+// an attribute that it cannot represent.
+func (d *Dialect) attributeLosses(
+	p *schema.Schema, i, j int, inner Subgraphs, l *schema.LossList,
+) error {
 	var found [][2]string
-	w := writer{Dialect: d}
+	w := writer{Dialect: d, inner: inner}
 	w.report = func(name, why string) { found = append(found, [2]string{name, why}) }
-	name := schema.AttributeName(p, i, j)
-	_, err := w.attribute(nil, name, &p.Graph.Nodes[i].Attributes[j])
+	n := &p.Graph.Nodes[i]
+	w.enter("", n.Outputs, n.Attributes[j].Name)
+	_, err := w.attribute(nil, schema.AttributeName(p, i, j), &n.Attributes[j])
 	if err != nil {
-		l.Attribute(p, i, j, err)
-		return
+		return err
 	}
 	for _, f := range found {
 		l.Converted(schema.LossConversion, f[0], f[1])
 	}
+	return nil
 }
 
 // writer encodes neutral graphs, the fields of a message in ascending order.
@@ -76,6 +98,19 @@ type writer struct {
 	// compared says that the result is only for comparison: it includes everything, and nothing is
 	// an error.
 	compared bool
+	inner    Subgraphs
+	scope    string // the key in inner of the attribute or graph that is written
+}
+
+// errInitializers is the error of a graph in an attribute that has lost its initializers.
+var errInitializers = errors.New(
+	"initializers of a subgraph, which only a copy within the format keeps")
+
+// enter sets the scope to that of an attribute.
+func (w *writer) enter(graph string, outputs []string, name string) {
+	if w.inner != nil {
+		w.scope = scopeOf(graph, outputs, name)
+	}
 }
 
 // compare appends values that a file cannot represent, if the result is for comparison.
@@ -92,11 +127,15 @@ func (w *writer) converts(path, why string) {
 	}
 }
 
-// graph appends the fields of a graph.
-func (w *writer) graph(b []byte, path string, g *schema.Graph) (_ []byte, err error) {
+// graph appends the fields of a graph with encoded initializers.
+func (w *writer) graph(
+	b []byte, path string, g *schema.Graph, initializers []byte,
+) (_ []byte, err error) {
 	f := &w.GraphFields
-	for number := 1; number <= max(f.Nodes, f.Outputs); number++ {
+	for number := 1; number <= max(f.Nodes, f.Outputs, f.Initializers); number++ {
 		switch number {
+		case f.Initializers:
+			b = append(b, initializers...)
 		case f.Name:
 			b = messages.AppendText(b, number, g.Name)
 		case f.Nodes:
@@ -145,7 +184,7 @@ func (w *writer) node(b []byte, path string, n *schema.Node) (_ []byte, err erro
 		case f.Outputs:
 			b = appendAll(b, number, n.Outputs)
 		case nodeAttributes:
-			b, err = w.attributes(b, path, n.Attributes)
+			b, err = w.attributes(b, path, n)
 			if err != nil {
 				return nil, err
 			}
@@ -157,16 +196,20 @@ func (w *writer) node(b []byte, path string, n *schema.Node) (_ []byte, err erro
 }
 
 // attributes appends all attributes of a node.
-func (w *writer) attributes(b []byte, path string, list []schema.Attribute) (_ []byte, err error) {
-	for i := range list {
+func (w *writer) attributes(b []byte, path string, n *schema.Node) (_ []byte, err error) {
+	graph := w.scope
+	for i := range n.Attributes {
+		a := &n.Attributes[i]
+		w.enter(graph, n.Outputs, a.Name)
 		var start int
 		b, start = messages.Begin(b, nodeAttributes)
-		b, err = w.attribute(b, path+list[i].Name, &list[i])
+		b, err = w.attribute(b, path+a.Name, a)
 		if err != nil {
-			return nil, fmt.Errorf("attribute %q: %w", list[i].Name, err)
+			return nil, fmt.Errorf("attribute %q: %w", a.Name, err)
 		}
 		b = messages.End(b, start)
 	}
+	w.scope = graph
 	return b, nil
 }
 
@@ -349,14 +392,17 @@ func (w *writer) subgraph(b []byte, number int, path string, g *schema.Graph) ([
 	if g == nil {
 		g = &schema.Graph{}
 	}
+	var initializers []byte
 	if len(g.Initializers) > 0 && !w.compared {
-		return nil, fmt.Errorf(
-			"%w: initializers of a subgraph, which only a copy within the format keeps",
-			tensor.ErrUnsupported)
+		in := w.inner[w.scope]
+		if in == nil || in.twice || !slices.Equal(in.names, g.Initializers) {
+			return nil, fmt.Errorf("%w: %w", tensor.ErrUnsupported, errInitializers)
+		}
+		initializers = in.fields
 	}
 	b = w.compare(b, len(g.Initializers), g.Initializers)
 	b, start := messages.Begin(b, number)
-	b, err := w.graph(b, path+".", g)
+	b, err := w.graph(b, path+".", g, initializers)
 	if err != nil {
 		return nil, err
 	}
@@ -365,12 +411,15 @@ func (w *writer) subgraph(b []byte, number int, path string, g *schema.Graph) ([
 
 // subgraphs appends the graphs of a list.
 func (w *writer) subgraphs(b []byte, path string, list []*schema.Graph) (_ []byte, err error) {
+	attribute := w.scope
 	for i, g := range list {
+		w.scope = fmt.Sprintf("%s[%d]", attribute, i)
 		b, err = w.subgraph(b, attributeGraphs, fmt.Sprintf("%s[%d]", path, i), g)
 		if err != nil {
 			return nil, err
 		}
 	}
+	w.scope = attribute
 	return b, nil
 }
 
