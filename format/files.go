@@ -71,6 +71,20 @@ func (s *spaces) door() door {
 	return s.others
 }
 
+// hold keeps the directory of the other files open until release, so that many can be opened.
+func (s *spaces) hold() {
+	if len(s.files) > 1 {
+		s.door().Hold()
+	}
+}
+
+// release ends what hold began.
+func (s *spaces) release() {
+	if len(s.files) > 1 {
+		s.door().Close()
+	}
+}
+
 // endParsing ends parsing: no more spaces can be added.
 func (s *spaces) endParsing() {
 	s.frozen = true
@@ -109,6 +123,8 @@ var errUnknown = fmt.Errorf("%w: the driver names a file that the model does not
 
 // openAll opens the files that were declared, if they exist. Its errors may lack format and path.
 func (s *spaces) openAll(ctx context.Context) error {
+	s.hold()
+	defer s.release()
 	for _, f := range s.files[1:] {
 		if err := ctx.Err(); err != nil {
 			return err

@@ -66,11 +66,8 @@ func (v *verification) run() error {
 		}
 		v.wanted[i] = true
 	}
-	if len(m.spaces.files) > 1 {
-		door := m.spaces.door()
-		door.Hold()
-		defer door.Close()
-	}
+	m.spaces.hold()
+	defer m.spaces.release()
 	v.coverage.tensors = slices.Repeat([]string{notLooked}, m.index.Len())
 	sums := v.wantedSums()
 	for _, k := range sums {

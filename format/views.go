@@ -71,6 +71,8 @@ func (m *Model) at(i int, v *tensor.View) error {
 func (m *Model) Tensors() iter.Seq2[string, tensor.View] {
 	m = m.opened()
 	return func(yield func(string, tensor.View) bool) {
+		m.spaces.hold()
+		defer m.spaces.release()
 		for i := range m.index.Len() {
 			if !yield(m.index.Name(i), m.At(i)) {
 				return
