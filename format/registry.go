@@ -145,7 +145,8 @@ func lowerBase(path string) string { return strings.ToLower(filepath.Base(path))
 
 // endsLike reports whether a name in lower case has an extension of a format.
 func endsLike(d driver.Driver, name string) bool {
-	return slices.ContainsFunc(d.Describe().Extensions, func(e string) bool { return strings.HasSuffix(name, e) })
+	isEnd := func(ending string) bool { return strings.HasSuffix(name, ending) }
+	return slices.ContainsFunc(d.Describe().Extensions, isEnd)
 }
 
 // Detect returns the name of the format of a file of size bytes that begins with head;

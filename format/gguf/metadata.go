@@ -200,7 +200,8 @@ func decode[T any](b []byte, size int) any {
 	return list
 }
 
-// strings returns n strings, which share memory: of a vocabulary, each would take 8 to 16 bytes more.
+// strings returns n strings, which share memory: of a vocabulary, each would take 8 to 16 bytes
+// more.
 func (d *decoder) strings(n uint64) []string {
 	ahead := *d
 	size := 0
