@@ -17,30 +17,44 @@ import (
 // Tensors returns copies of all tensors of m in memory of GoMLX. They remain valid after m is
 // closed.
 func Tensors(m *format.Model) (map[string]*tensors.Tensor, error) {
-	loaded := make(map[string]*tensors.Tensor, m.Len())
 	var names []string
-	for name, v := range m.Tensors() {
+	for name := range m.Tensors() {
+		names = append(names, name)
+	}
+	return load(context.Background(), m, names)
+}
+
+// load returns copies of tensors of m.
+func load(ctx context.Context, m *format.Model, names []string) (map[string]*tensors.Tensor, error) {
+	loaded := make(map[string]*tensors.Tensor, len(names))
+	var filled []string
+	for _, name := range names {
+		v, err := m.Tensor(name)
+		if err != nil {
+			return nil, err
+		}
 		dtype, ok := dtypes.MapOfNames[v.DType().String()]
 		if !ok {
 			return nil, fmt.Errorf("%q: GoMLX has no %v", name, v.DType())
 		}
 		t := tensors.FromShape(shapes.Make(dtype, dims(v)...))
-		if loaded[name] = t; t.Size() > 0 {
-			names = append(names, name)
+		loaded[name] = t
+		if t.Size() > 0 {
+			filled = append(filled, name)
 		}
 	}
-	return loaded, fill(m, loaded, names, nil)
+	return loaded, fill(ctx, m, loaded, filled, nil)
 }
 
 // fill adds requests for the named tensors, with the memory of the GoMLX tensors as destination,
 // and loads them.
-func fill(m *format.Model, loaded map[string]*tensors.Tensor, names []string, requests []format.Request) error {
+func fill(ctx context.Context, m *format.Model, loaded map[string]*tensors.Tensor, names []string, requests []format.Request) error {
 	if len(names) == 0 {
-		return m.Load(context.Background(), requests, nil)
+		return m.Load(ctx, requests, nil)
 	}
 	var err error
 	access := loaded[names[0]].MutableBytes(func(b []byte) {
-		err = fill(m, loaded, names[1:], append(requests, format.Request{Tensor: names[0], Bytes: b}))
+		err = fill(ctx, m, loaded, names[1:], append(requests, format.Request{Tensor: names[0], Bytes: b}))
 	})
 	return errors.Join(access, err)
 }
