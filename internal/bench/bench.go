@@ -17,6 +17,7 @@ func Verdicts(b *testing.B, strict bool) string {
 	t.use()
 	t.verify()
 	t.verifyUnmapped()
+	t.verifyMany()
 	t.decode()
 	t.convert()
 	t.write()

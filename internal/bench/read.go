@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -71,17 +72,45 @@ func (t *table) verifyUnmapped() {
 	}{{"mle", driver.CRC32}, {"mag", driver.CRC32C}, {"mobi", driver.Adler32}, {"npz", driver.CRC32}} {
 		t.most("verify/unmapped/"+c.format, 1.15, func(b *testing.B) float64 {
 			path := t.file(b, c.format, large).path
-			return floor.Pairs(b, func() error {
-				m, err := format.Open(path, nil)
+			return floor.Pairs(b,
+				func() error { return verifying(path, workers) },
+				func() error { return hashed(path, c.kind, workers) })
+		})
+	}
+}
+
+// verifyMany measures opening and verifying a directory of 10,000 TSR files, relative to opening,
+// reading and closing each.
+func (t *table) verifyMany() {
+	t.most("verify/tsr/directory10000", 3, func(b *testing.B) float64 {
+		f := t.file(b, "tsr", many)
+		memory := make([]byte, 4<<10)
+		return floor.Pairs(b, func() error { return verifying(f.path, 0) }, func() error {
+			for _, path := range f.paths {
+				file, err := os.Open(path)
 				if err != nil {
 					return err
 				}
-				defer m.Close()
-				_, err = m.Verify(context.Background(), &format.VerifyOptions{Workers: workers})
-				return err
-			}, func() error { return hashed(path, c.kind, workers) })
+				_, err = file.Read(memory)
+				err = errors.Join(err, file.Close())
+				if err != nil {
+					return err
+				}
+			}
+			return nil
 		})
+	})
+}
+
+// verifying opens, verifies and closes a model.
+func verifying(path string, workers int) error {
+	m, err := format.Open(path, nil)
+	if err != nil {
+		return err
 	}
+	defer m.Close()
+	_, err = m.Verify(context.Background(), &format.VerifyOptions{Workers: workers})
+	return err
 }
 
 // hashed reads and hashes a file with that number of goroutines.
@@ -133,6 +162,26 @@ func (t *table) load() {
 	}
 	t.most("load/warm", 1.05, func(b *testing.B) float64 { return measured(b, false) })
 	t.most("load/cold", 1.1, func(b *testing.B) float64 { return measured(b, true) })
+	for _, kB := range []int64{16, 64, 350} {
+		t.most(fmt.Sprintf("load/%dkB", kB), 1.3, func(b *testing.B) float64 {
+			return t.loadingTensors(b, kB<<10)
+		})
+	}
+}
+
+// loadingTensors measures Model.Load of 100 MB of tensors of size bytes.
+func (t *table) loadingTensors(b *testing.B, size int64) float64 {
+	const total = 100 << 20
+	path := t.file(b, "mag", uniform(fmt.Sprint("tensors-", size), int(total/size), size/4)).path
+	m := opened(b, path)
+	dst := make([]byte, total/size*size)
+	var requests []format.Request
+	for i := range m.Len() {
+		requests = append(requests, format.Request{Tensor: m.At(i).Name(), Bytes: dst[int64(i)*size:][:size]})
+	}
+	return floor.Pairs(b,
+		func() error { return m.Load(context.Background(), requests, nil) },
+		func() error { return pread(path, 2, dst) })
 }
 
 // stream measures Model.Stream of 1 GB through two buffers, relative to two goroutines that read the

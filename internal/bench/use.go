@@ -2,13 +2,16 @@ package bench
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/live"
 	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/expect"
@@ -23,6 +26,7 @@ func (t *table) use() {
 	t.figure("lookup/10000", t.againstMap)
 	t.least("use/2goroutines", 1.7, t.usedTwice)
 	t.most("acquire", 3, t.acquired)
+	t.most("reload", 1.15, t.reloaded)
 	t.least("acquire/2goroutines", 1.7, func(b *testing.B) float64 { return twice(b, t.acquiring(b)) })
 	for _, m := range Models[1:] {
 		t.add("allocations/tsr/directory/"+m.Name+"/each-file", atMost, 13, "allocs", func(b *testing.B) float64 {
@@ -32,6 +36,7 @@ func (t *table) use() {
 		})
 	}
 	t.add("held/mag/10000", atMost, 160, "B/tensor", t.held)
+	t.add("value/gguf/150000", atMost, 1.1, "x-value", vocabulary)
 }
 
 // againstMap measures lookups of 10,000 long names in random order in a model, relative to a map.
@@ -124,6 +129,55 @@ func (t *table) acquired(b *testing.B) float64 {
 		}
 		return nil
 	})
+}
+
+// reloaded measures reloading 100 MB that nothing uses, relative to opening and verifying them.
+func (t *table) reloaded(b *testing.B) float64 {
+	path := t.file(b, "mle", large).path
+	h, err := live.Open(context.Background(), path, &live.Options{Verify: true, Workers: 2})
+	expect.OK(b, err)
+	b.Cleanup(func() { h.Close() })
+	return floor.Pairs(b, func() error {
+		_, err := h.ForceReload(context.Background())
+		return err
+	}, func() error { return verifying(path, 2) })
+}
+
+// vocabulary returns how much memory it takes to decode a GGUF array of 150,000 strings, relative to
+// the value itself.
+func vocabulary(b *testing.B) float64 {
+	words := make([]string, 150_000)
+	for i := range words {
+		words[i] = fmt.Sprintf("word%d", i*7919%150_000)
+	}
+	p := &schema.Schema{Metadata: schema.Metadata{{Key: "tokenizer.ggml.tokens", Value: words}}}
+	path := filepath.Join(b.TempDir(), "vocabulary.gguf")
+	w, err := format.Create(path, p, noSync)
+	expect.OK(b, err)
+	expect.OK(b, w.Close())
+	m := opened(b, path)
+	value, err := m.Value("tokenizer.ggml.tokens")
+	expect.OK(b, err)
+	text, ok := value.(json.RawMessage)
+	if !ok {
+		b.Fatalf("the value is a %T", value)
+	}
+	const calls = 10
+	before := totalAlloc()
+	for range calls {
+		_, err := m.Value("tokenizer.ggml.tokens")
+		expect.OK(b, err)
+	}
+	for b.Loop() { // otherwise this runs again
+	}
+	return float64(totalAlloc()-before) / calls / float64(len(text))
+}
+
+// totalAlloc returns the number of bytes allocated so far.
+func totalAlloc() uint64 {
+	var s runtime.MemStats
+	runtime.ReadMemStats(&s)
+	return s.TotalAlloc
 }
 
 // allocated returns the number of allocations of opening and closing a file.
