@@ -2,7 +2,6 @@ package wia
 
 import (
 	"cmp"
-	"fmt"
 	"strings"
 
 	"github.com/weightmap/weightmap/format/schema"
@@ -13,6 +12,9 @@ import (
 // docs implements driver.Parsed: the doc strings and properties of the graph with its parts, and of
 // the tensors (sections 3.2 and 4.1 of the specification).
 func (f *parsed) docs() ([]schema.Doc, error) {
+	if !f.hasDocs {
+		return nil, nil
+	}
 	r := &onnxgraph.DocReader{Dialect: &dialect}
 	stored := f.hdr.blocks[graphBlock].size + f.hdr.blocks[tensorBlock].size
 	r.Room.Most = f.memory.Room(stored)
@@ -90,11 +92,8 @@ func readTensor(r *onnxgraph.DocReader, pieces ...messages.Message) error {
 	for _, m := range pieces {
 		name = cmp.Or(dialect.NameOf(m), name)
 	}
-	return r.ReadTensor(tensorPath(name), pieces...)
+	return r.ReadTensor(name, pieces...)
 }
-
-// tensorPath returns the path of a tensor in docs.
-func tensorPath(name string) string { return fmt.Sprintf("tensor %q", name) }
 
 // holdsDoc reports what the format has a place for of a doc. Keys are names, without NUL.
 func holdsDoc(d *schema.Doc) (text, properties bool) {

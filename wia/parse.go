@@ -25,7 +25,8 @@ type parsed struct {
 	externals       []externalRange // of tensors of the file, and of those inside the graph
 	afterExternals  int             // the number of the declared checksum behind theirs
 	files           external.Files
-	initializerData bool          // initializers of the graph have data
+	initializerData bool // initializers of the graph have data
+	hasDocs         bool
 	more            messages.Copy // of the tensor block: what Native has
 }
 

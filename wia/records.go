@@ -20,7 +20,11 @@ type record struct {
 
 // listTensors lists the tensors of both blocks in the order of their records.
 func (p *parser) listTensors() error {
-	defer func() { p.f.records = slices.Clone(p.f.records) }() // without the room to grow
+	counts := p.newCounts()
+	defer func() {
+		p.f.records = slices.Clone(p.f.records) // without the room to grow
+		p.f.hasDocs = counts.HasDocs
+	}()
 	_, err := p.loadBlock(graphBlock)
 	if err != nil {
 		return err
@@ -29,7 +33,6 @@ func (p *parser) listTensors() error {
 	if err != nil {
 		return err
 	}
-	counts := p.newCounts()
 	if p.f.hdr.blocks[graphBlock].off < p.f.hdr.blocks[tensorBlock].off {
 		err = p.listGraph(counts)
 		if err != nil {

@@ -1,7 +1,6 @@
 package onnx
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/weightmap/weightmap/format/schema"
@@ -12,6 +11,9 @@ import (
 // docs implements driver.Parsed: doc_string and metadata_props of the graph with its parts, and of
 // the tensors. Those of the model are metadata.
 func (f *parsed) docs() ([]schema.Doc, error) {
+	if !f.hasDocs {
+		return nil, nil
+	}
 	r := &onnxgraph.DocReader{Dialect: &dialect}
 	r.Room.Most = f.memory.Room(f.src.Size())
 	graph := messages.Outermost(f.graph.Text())
@@ -24,16 +26,13 @@ func (f *parsed) docs() ([]schema.Doc, error) {
 			continue
 		}
 		m := c.Message()
-		err := r.ReadTensor(tensorPath(dialect.NameOf(m)), m)
+		err := r.ReadTensor(dialect.NameOf(m), m)
 		if err != nil {
 			return nil, f.placeGraph(err)
 		}
 	}
 	return r.Docs, nil
 }
-
-// tensorPath returns the path of a tensor in docs.
-func tensorPath(name string) string { return fmt.Sprintf("tensor %q", name) }
 
 // hasDoc reports whether a graph, apart from its parts, has a doc_string or properties.
 func hasDoc(graph messages.Message) bool {
@@ -52,7 +51,7 @@ func docLosses(p *schema.Schema, l *schema.LossList) {
 	sparse := map[string]bool{}
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
-		sparse[tensorPath(t.Name)] = storageOf(t).code == sparseCode
+		sparse[onnxgraph.TensorPath(t.Name)] = storageOf(t).code == sparseCode
 	}
 	l.Docs(func(d *schema.Doc) (text, properties bool) {
 		if sparse[d.Path] || strings.HasPrefix(d.Path, "graph.initializers[") {

@@ -28,6 +28,7 @@ type parsed struct {
 	records  []record // by tensor
 	files    external.Files
 	external bool // the data of a tensor within the graph, a function or a training is external
+	hasDocs  bool
 }
 
 // parser reads everything but the data of initializers and external files.
@@ -104,6 +105,7 @@ func (p *parser) read() (model, graph messages.Message, err error) {
 	p.counts.Around = 1
 	p.counts.Checked = 1<<initializer | 1<<sparseInitializer
 	graph, badGraph := table.Check(typeGraph, f.graph.Text(), p.counts)
+	f.hasDocs = p.counts.HasDocs
 	return model, graph, messages.Lowest(f.placeModel(badModel), f.placeGraph(badGraph), read)
 }
 

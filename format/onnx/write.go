@@ -350,10 +350,10 @@ func (w *writer) contents(i int, as storage) *contents {
 		c.before = messages.AppendInt(c.before, dataType, int64(as.code))
 		c.before = messages.AppendBytes(c.before, tensorName, t.Name)
 		w.addDataField(c, i, as)
-		c.after = append(c.after, dialect.SetTensorDoc("", tensorPath(t.Name), w.docs)...)
+		c.after = append(c.after, dialect.SetTensorDoc("", onnxgraph.TensorPath(t.Name), w.docs)...)
 		return c
 	}
-	text := dialect.SetTensorDoc(from.text, tensorPath(t.Name), w.docs)
+	text := dialect.SetTensorDoc(from.text, onnxgraph.TensorPath(t.Name), w.docs)
 	c.out = &c.before
 	keepsDims := from.dims.Equal(t.Shape)
 	isTyped := false

@@ -97,6 +97,9 @@ func (k *checker) field(f *Field, c *Cursor) *Error {
 		}
 		n = p.values
 	}
+	if f.Use&Doc != 0 && (f.Kind == String || f.Many) {
+		k.counts.HasDocs = true
+	}
 	if f.Limit == 0 {
 		return nil
 	}

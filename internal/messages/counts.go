@@ -47,6 +47,7 @@ var limits = [numLimits]struct {
 type Counts struct {
 	Around  int    // levels of messages around the one that is checked
 	Checked uint64 // bits of the fields of that message that have been checked, and counted
+	HasDocs bool   // a message has a part of a schema.Doc
 	Max     [numLimits]int64
 	n       [numLimits]int64
 }

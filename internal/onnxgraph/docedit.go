@@ -48,10 +48,9 @@ func changeOf(from, to *schema.Doc) *docChange {
 
 // SetTensorDoc returns the encoded fields of a tensor with the doc at a path.
 func (d *Dialect) SetTensorDoc(fields, path string, docs Docs) string {
-	r := d.reader()
 	m := messages.Outermost(fields)
-	_ = r.ReadTensor(path, m)
-	c := changeOf(DocsOf(r.Docs)[path], docs[path])
+	old, _ := d.reader().docIn(d.Tensor, []messages.Message{m})
+	c := changeOf(&old, docs[path])
 	if c == nil {
 		return fields
 	}
@@ -82,8 +81,8 @@ func (d *Dialect) SetGraphDocs(graph []byte, docs Docs) (_ []byte, changed bool)
 	if len(e.changes) == 0 {
 		return graph, false
 	}
-	top := d.newLists(d.Graph, []messages.Message{m})
-	return e.appendMessage(nil, top, "graph", m), true
+	top := d.newLists(d.Graph, m)
+	return e.appendMessage(nil, &top, "graph", m), true
 }
 
 // docEditor copies the messages of a graph with other docs.
@@ -104,12 +103,12 @@ func (e *docEditor) add(path string, c *docChange) {
 func (e *docEditor) appendMessage(b []byte, l *lists, path string, m messages.Message) []byte {
 	before := len(b)
 	for f := m.Cursor(); f.Next(); {
-		suffix := l.next(&f)
-		if suffix == "" {
+		p := l.next(&f)
+		if p.list == "" {
 			b = append(b, f.Raw()...)
 			continue
 		}
-		b = e.appendPart(b, l, path+suffix, &f)
+		b = e.appendPart(b, l, string(p.appendTo([]byte(path))), &f)
 	}
 	c := e.changes[path]
 	if c == nil {
@@ -122,7 +121,8 @@ func (e *docEditor) appendMessage(b []byte, l *lists, path string, m messages.Me
 // appendPart appends the part in the current field.
 func (e *docEditor) appendPart(b []byte, l *lists, path string, f *messages.Cursor) []byte {
 	m := f.Message()
-	inner := e.newLists(e.Schema[l.of].Fields[f.Number].Of, []messages.Message{m})
+	lists := e.newLists(e.Schema[l.of].Fields[f.Number].Of, m)
+	inner := &lists
 	if l.of == e.attribute() && f.Number == attributeGraph {
 		if l.graph == nil {
 			l.graph = inner

@@ -2,6 +2,7 @@ package onnxgraph
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/weightmap/weightmap/format/schema"
@@ -25,11 +26,29 @@ type lists struct {
 	graph                                *lists // of the graph of an attribute, which may be merged
 }
 
+// part is where a part is in a message: ".nodes" and the index, or ".g" and -1. A field that is no
+// part has no list.
+type part struct {
+	list  string
+	index int
+}
+
+// appendTo appends the part to the path of the message.
+func (p part) appendTo(path []byte) []byte {
+	path = append(path, p.list...)
+	if p.index < 0 {
+		return path
+	}
+	path = append(path, '[')
+	path = strconv.AppendInt(path, int64(p.index), 10)
+	return append(path, ']')
+}
+
 // newLists returns the lists of a message without its parts.
-func (d *Dialect) newLists(t messages.Type, pieces []messages.Message) *lists {
-	l := &lists{Dialect: d, of: t}
+func (d *Dialect) newLists(t messages.Type, m messages.Message) lists {
+	l := lists{Dialect: d, of: t}
 	if t == d.attribute() {
-		l.value = valueField(pieces[0])
+		l.value = valueField(m)
 	}
 	return l
 }
@@ -52,9 +71,8 @@ func valueField(m messages.Message) int {
 	return int(typ) + 1
 }
 
-// next returns the path of the part in the current field behind that of the message, or "" if the
-// field is no part.
-func (l *lists) next(f *messages.Cursor) string {
+// next returns the part in the current field.
+func (l *lists) next(f *messages.Cursor) part {
 	switch l.of {
 	case l.Graph:
 		return l.nextOfGraph(f.Number)
@@ -67,10 +85,10 @@ func (l *lists) next(f *messages.Cursor) string {
 			return l.nextOfAttribute(f.Number)
 		}
 	}
-	return ""
+	return part{}
 }
 
-func (l *lists) nextOfGraph(number int) string {
+func (l *lists) nextOfGraph(number int) part {
 	switch number {
 	case l.GraphFields.Nodes:
 		return element(".nodes", &l.nodes)
@@ -81,28 +99,28 @@ func (l *lists) nextOfGraph(number int) string {
 	case l.GraphFields.Initializers:
 		return element(".initializers", &l.initializers)
 	}
-	return ""
+	return part{}
 }
 
-func (l *lists) nextOfAttribute(number int) string {
+func (l *lists) nextOfAttribute(number int) part {
 	switch number {
 	case attributeTensor:
-		return ".t"
+		return part{".t", -1}
 	case attributeGraph:
-		return ".g"
+		return part{".g", -1}
 	case attributeTensors:
 		return element(".tensors", &l.elements)
 	case attributeGraphs:
 		return element(".graphs", &l.elements)
 	}
-	return ""
+	return part{}
 }
 
-// element returns the path of the next element of a list.
-func element(list string, n *int) string {
-	path := fmt.Sprintf("%s[%d]", list, *n)
+// element returns the next element of a list.
+func element(list string, n *int) part {
+	p := part{list, *n}
 	*n++
-	return path
+	return p
 }
 
 // DocReader collects the docs in messages that have been checked.
@@ -111,7 +129,8 @@ type DocReader struct {
 	Room messages.Room
 	Docs []schema.Doc
 
-	err error
+	path []byte // of the current message of the graph
+	err  error
 }
 
 // The memory of a doc and of a pair of properties, in lists that double.
@@ -122,32 +141,53 @@ const (
 
 // ReadGraph collects the docs of the outermost graph and its parts.
 func (r *DocReader) ReadGraph(m messages.Message) error {
-	r.read(r.Graph, "graph", m)
+	r.path = append(r.path[:0], "graph"...)
+	r.read(r.Graph, m)
 	return r.err
 }
 
-// ReadTensor collects the doc of a tensor. A message that repeats is merged.
-func (r *DocReader) ReadTensor(path string, pieces ...messages.Message) error {
-	r.read(r.Tensor, path, pieces...)
+// ReadTensor collects the doc of a tensor with a name. A message that repeats is merged.
+func (r *DocReader) ReadTensor(name string, pieces ...messages.Message) error {
+	doc, ok := r.docIn(r.Tensor, pieces)
+	if ok {
+		r.add(doc, TensorPath(name), pieces[0].At())
+	}
 	return r.err
 }
 
-// read collects the doc of a message, then those of its parts.
-func (r *DocReader) read(t messages.Type, path string, pieces ...messages.Message) {
-	doc := schema.Doc{Path: path}
+// TensorPath returns the path of a tensor in docs.
+func TensorPath(name string) string { return fmt.Sprintf("tensor %q", name) }
+
+// read collects the doc of a message, which may be in pieces, then those of its parts.
+func (r *DocReader) read(t messages.Type, pieces ...messages.Message) {
+	doc, ok := r.docIn(t, pieces)
+	if ok {
+		r.add(doc, string(r.path), pieces[0].At())
+	}
+	if t == r.Graph || t == r.node() || t == r.attribute() {
+		r.readParts(t, pieces)
+	}
+}
+
+// docIn returns the doc in a message, and whether there is one.
+func (r *DocReader) docIn(t messages.Type, pieces []messages.Message) (doc schema.Doc, ok bool) {
 	for _, m := range pieces {
 		r.readDoc(&doc, t, m)
 	}
-	if doc.Text != "" || len(doc.Properties) > 0 {
-		for _, m := range pieces {
-			r.readName(&doc, t, m)
-		}
-		r.charge(int64(docBytes+len(path)), pieces[0].At())
-		r.Docs = append(r.Docs, doc)
+	if doc.Text == "" && len(doc.Properties) == 0 {
+		return doc, false
 	}
-	if t != r.Tensor {
-		r.readParts(t, path, pieces)
+	for _, m := range pieces {
+		r.readName(&doc, t, m)
 	}
+	return doc, true
+}
+
+// add adds the doc of the part with a path, whose message is at an offset.
+func (r *DocReader) add(doc schema.Doc, path string, at int64) {
+	doc.Path = path
+	r.charge(int64(docBytes+len(path)), at)
+	r.Docs = append(r.Docs, doc)
 }
 
 // readDoc reads the fields of a doc in a message.
@@ -178,25 +218,56 @@ func (r *DocReader) readName(doc *schema.Doc, t messages.Type, m messages.Messag
 }
 
 // readParts collects the docs of the parts of a message.
-func (r *DocReader) readParts(t messages.Type, path string, pieces []messages.Message) {
-	l := r.newLists(t, pieces)
-	var values []messages.Message // the tensor or graph of an attribute, which may be merged
+func (r *DocReader) readParts(t messages.Type, pieces []messages.Message) {
+	l := r.newLists(t, pieces[0])
+	if t == r.attribute() {
+		r.readValue(&l, pieces[0])
+		return
+	}
+	isOutermost := len(r.path) == len("graph")
+	before := len(r.path)
 	for _, m := range pieces {
 		for f := m.Cursor(); f.Next() && r.err == nil; {
-			suffix := l.next(&f)
+			p := l.next(&f)
 			isInitializer := t == r.Graph && f.Number == r.GraphFields.Initializers
-			switch {
-			case suffix == "":
-			case isInitializer && path == "graph" && !r.Declares:
-			case t == r.attribute() && (f.Number == attributeTensor || f.Number == attributeGraph):
-				values = append(values, f.Message())
-			default:
-				r.read(r.Schema[t].Fields[f.Number].Of, path+suffix, f.Message())
+			if p.list == "" || isInitializer && isOutermost && !r.Declares {
+				continue
 			}
+			r.path = p.appendTo(r.path)
+			r.read(r.Schema[t].Fields[f.Number].Of, f.Message())
+			r.path = r.path[:before]
 		}
 	}
-	if values != nil {
-		r.read(r.Schema[t].Fields[l.value].Of, path+l.nextOfAttribute(l.value), values...)
+}
+
+// readValue collects the docs of the tensors or graphs in an attribute. A single one that repeats is
+// merged.
+func (r *DocReader) readValue(l *lists, m messages.Message) {
+	if l.nextOfAttribute(l.value).list == "" {
+		return
+	}
+	l.elements = 0
+	before := len(r.path)
+	of := r.Schema[l.of].Fields[l.value].Of
+	var pieces []messages.Message
+	for f := m.Cursor(); f.Next() && r.err == nil; {
+		p := l.next(&f)
+		if p.list == "" {
+			continue
+		}
+		pieces = append(pieces, f.Message())
+		if p.index < 0 {
+			continue
+		}
+		r.path = p.appendTo(r.path)
+		r.read(of, pieces...)
+		r.path = r.path[:before]
+		pieces = pieces[:0]
+	}
+	if len(pieces) > 0 {
+		r.path = l.nextOfAttribute(l.value).appendTo(r.path)
+		r.read(of, pieces...)
+		r.path = r.path[:before]
 	}
 }
 
