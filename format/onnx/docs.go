@@ -51,7 +51,7 @@ func docLosses(p *schema.Schema, l *schema.LossList) {
 	sparse := map[string]bool{}
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
-		sparse[onnxgraph.TensorPath(t.Name)] = storageOf(t).code == sparseCode
+		sparse[onnxgraph.TensorPath(t.Name)] = storageOf(t).sparse
 	}
 	l.Docs(func(d *schema.Doc) (text, properties bool) {
 		if sparse[d.Path] || strings.HasPrefix(d.Path, "graph.initializers[") {

@@ -117,10 +117,8 @@ func (e *elemType) holds(t *tensor.Info) bool {
 type storage struct {
 	code   int32
 	fields bool // its bytes are fields of the TensorProto: strings, and lists of unknown types
+	sparse bool // its bytes are a SparseTensorProto, and there is no code
 }
-
-// sparseCode marks a sparse tensor, whose bytes are a SparseTensorProto.
-const sparseCode = -1
 
 // storageOf is codeOfTensor for a tensor of an ONNX file, of any type.
 func storageOf(t *tensor.Info) storage {
@@ -131,16 +129,16 @@ func storageOf(t *tensor.Info) storage {
 	name, list, typed := strings.Cut(t.Encoding.Name, listedIn)
 	switch {
 	case name == elemTypes[stringCode].name:
-		return storage{stringCode, true}
+		return storage{code: stringCode, fields: true}
 	case strings.HasPrefix(name, sparsePrefix):
-		return storage{code: sparseCode}
+		return storage{sparse: true}
 	}
 	number, unknown := strings.CutPrefix(name, unknownPrefix)
 	code, err := strconv.ParseInt(number, 10, 32)
 	if !unknown || err != nil {
 		return storage{}
 	}
-	return storage{int32(code), typed && list != ""}
+	return storage{code: int32(code), fields: typed && list != ""}
 }
 
 // bytes returns the size of n elements.

@@ -95,6 +95,7 @@ func nativeCases() []nativeCase {
 		{"a sparse tensor", nativeModel(ld(15, ld(1, num(1, 1), num(2, 1), str(8, "s"), ld(9, make([]byte, 4))), ld(2, num(1, 1), num(2, 7), num(7, 3)), num(3, 4))), ""},
 		{"a later type", nativeModel(tensorOf(num(1, 2), num(2, 99), str(8, "l"), ld(9, []byte("abc")))), ""},
 		{"a later type with a large code", nativeModel(tensorOf(num(1, 2), num(2, 1<<20), str(8, "l"), ld(9, []byte("abc")))), ""},
+		{"a type of a negative code", nativeModel(tensorOf(num(1, 2), num(2, negative), str(8, "l"), ld(9, []byte("abc")))), ""},
 		{"a later type in a list", nativeModel(tensorOf(num(1, 2), num(2, 99), str(8, "l"), num(5, 1), num(5, 300))), ""},
 		{"int4", nativeModel(tensorOf(num(1, 3), num(2, 22), str(8, "l"), ld(9, []byte{1, 2}))), ""},
 		{"complex128", nativeModel(tensorOf(num(1, 1), num(2, 15), str(8, "l"), ld(9, make([]byte, 16)))), ""},

@@ -33,12 +33,16 @@ type modelField struct {
 
 // shell holds the fields of an initializer other than its data, whose place an empty field marks.
 type shell struct {
-	name  string
-	code  int32
-	dims  tensor.Shape
-	text  string
-	moved bool // it has another name in the schema
+	name   string
+	code   int32
+	dims   tensor.Shape
+	text   string
+	moved  bool // it has another name in the schema
+	sparse bool // it has only a name
 }
+
+// has reports whether the initializer has the type of a tensor.
+func (s *shell) has(as storage) bool { return s.code == as.code && s.sparse == as.sparse }
 
 // shellOf reads an initializer.
 func shellOf(m messages.Message) *shell {
@@ -154,7 +158,7 @@ func (o *original) match(graph messages.Message, p *schema.Schema) *messages.Edi
 			e.Names[old] = t.Name
 			e.Fresh[t.Name] = shells[t.Name] == nil
 		}
-		e.Retyped = e.Retyped || one.code != storageOf(t).code
+		e.Retyped = e.Retyped || !one.has(storageOf(t))
 		o.shells[t.Name] = one
 	}
 	if p.Graph != nil {
@@ -175,7 +179,7 @@ func shellsOf(graph messages.Message) map[string]*shell {
 			shells[one.name] = one
 		case sparseInitializer:
 			name := sparseName(c.Message())
-			shells[name] = &shell{name: name, code: sparseCode}
+			shells[name] = &shell{name: name, sparse: true}
 		}
 	}
 	return shells
@@ -224,9 +228,9 @@ func (o *original) check(t *tensor.Info) error {
 	switch {
 	case codeOfTensor(t) != 0:
 		return nil
-	case as.code == 0 || from == nil || from.code != as.code:
+	case as.code == 0 && !as.sparse || from == nil || !from.has(as):
 		return fmt.Errorf("%w: the format has no %s", tensor.ErrUnsupported, t.TypeName())
-	case as.code == sparseCode && from.moved:
+	case as.sparse && from.moved:
 		return fmt.Errorf("%w: a sparse tensor keeps its name", tensor.ErrUnsupported)
 	}
 	return nil

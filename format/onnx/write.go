@@ -65,7 +65,7 @@ func newWriter(p *schema.Schema, o *driver.LayoutOptions) (*writer, error) {
 // isOutside reports whether the data of a tensor goes to another file.
 func (w *writer) isOutside(t *tensor.Info) bool {
 	as := storageOf(t)
-	return w.o.ExternalFrom > 0 && t.Size >= w.o.ExternalFrom && as.code != sparseCode && !as.fields
+	return w.o.ExternalFrom > 0 && t.Size >= w.o.ExternalFrom && !as.sparse && !as.fields
 }
 
 // encode encodes the schema without its tensors.
@@ -265,7 +265,7 @@ const (
 func (w *writer) initializer(i int) {
 	t := &w.schema.Tensors[i]
 	as := storageOf(t)
-	if as.code == sparseCode {
+	if as.sparse {
 		w.add(messages.AppendLength(nil, sparseInitializer, t.Size))
 		w.addData(i)
 		return
