@@ -66,6 +66,12 @@ func (b *bulk) plan(requests []Request) (chunks []chunk, err error) {
 		}
 		total += t.bytes
 		b.o.Workers = max(b.o.Workers, t.region.Parallel())
+	}
+	for k := range list {
+		t := &list[k]
+		if t.Floats != nil && t.bytes > total/int64(b.o.Workers) {
+			t.hashed = false // hashing it first lets several goroutines decode it
+		}
 		for c := range t.chunks {
 			chunks = append(chunks, c)
 		}
@@ -88,6 +94,8 @@ func (b *bulk) run(chunks []chunk, off, size int64) (err error) {
 		err = b.readWhole(t)
 	case len(chunks) == 1 && chunks[0].isDirect():
 		err = b.readDirect(&chunks[0])
+	case len(chunks) == 1 && t.hashed:
+		err = b.decodeHashed(&chunks[0])
 	case areScattered(chunks, size):
 		err = b.scatter(chunks, off, size)
 	default:
@@ -188,17 +196,13 @@ func (b *bulk) read(p *chunk, data []byte) error {
 			p.gather((*buf)[:p.n], data)
 			data = (*buf)[:p.n]
 		}
-		first := p.first / t.unit.bytes * t.unit.elems
-		n := p.n / t.unit.bytes * t.unit.elems
-		dst := t.Floats[first:min(first+n, t.elems)]
-		info := tensor.Info{Name: t.Tensor, DType: t.info.DType, Encoding: t.info.Encoding, Shape: tensor.Shape{int64(len(dst))}}
-		v, err := tensor.FromInfo(info, data)
+		err := t.decode(p.first, data)
 		if err != nil {
 			return err
 		}
-		_, err = tensor.Decode(dst[:0:len(dst)], v)
-		if err != nil {
-			return err
+		if t.hashed {
+			b.Done(p.n, t.Tensor)
+			return b.compareLoaded(t, checksum.Of(b.tensorSum(t.i).Kind, data))
 		}
 	}
 	b.Done(p.n, t.Tensor)
@@ -277,6 +281,28 @@ func (b *bulk) readDirect(p *chunk) error {
 		return nil
 	})
 	if err != nil || !t.hashed {
+		return err
+	}
+	return b.compareLoaded(t, sum.Sum64())
+}
+
+// decodeHashed reads a whole tensor, decodes it, and compares its checksum on the way.
+func (b *bulk) decodeHashed(p *chunk) error {
+	t := p.t
+	sum := checksum.New(b.tensorSum(t.i).Kind)
+	offset := int64(0)
+	r := pass.Range{File: t.region, Offset: p.Offset, Size: p.Size, Unit: t.unit.bytes}
+	err := b.pass.Pieces(r, func(piece []byte) error {
+		_, _ = sum.Write(piece)
+		err := t.decode(offset, piece)
+		if err != nil {
+			return err
+		}
+		offset += int64(len(piece))
+		b.Done(int64(len(piece)), t.Tensor)
+		return nil
+	})
+	if err != nil {
 		return err
 	}
 	return b.compareLoaded(t, sum.Sum64())

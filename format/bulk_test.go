@@ -247,20 +247,30 @@ func TestLoadAllHashes(t *testing.T) {
 				}
 				return s
 			}}
-			m := open(t, source.FromReaderAt(r, int64(len(data))), d, check(CheckTouch))
 			got := make([]byte, len(data))
-			list := []Request{{Tensor: "b", Bytes: got[100:]}, {Tensor: "a", Bytes: got}}
-			r.bytes.Store(0)
-			err := m.Load(t.Context(), list, nil)
-			if bad {
-				wantToyError(t, kind.String(), err, tensor.ErrChecksum, `tensor "b"`)
-				continue
-			}
-			if err != nil || !bytes.Equal(data, got) || r.bytes.Load() != int64(len(data)) {
-				t.Errorf("%v: %v, %d bytes were read for %d", kind, err, r.bytes.Load(), len(data))
-			}
-			if m.touch.pending.Load() {
-				t.Errorf("%v: something is still to be checked", kind)
+			floats := make([]float32, len(data))
+			for name, list := range map[string][]Request{
+				"bytes":  {{Tensor: "b", Bytes: got[100:]}, {Tensor: "a", Bytes: got}},
+				"floats": {{Tensor: "b", Floats: floats[100:]}, {Tensor: "a", Floats: floats}},
+			} {
+				m := open(t, source.FromReaderAt(r, int64(len(data))), d, check(CheckTouch), func(c *config) { c.options.Workers = 1 })
+				r.bytes.Store(0)
+				err := m.Load(t.Context(), list, nil)
+				if bad {
+					wantToyError(t, kind.String(), err, tensor.ErrChecksum, `tensor "b"`)
+					continue
+				}
+				for i, x := range floats {
+					if name == "floats" {
+						got[i] = byte(x)
+					}
+				}
+				if err != nil || !bytes.Equal(data, got) || r.bytes.Load() != int64(len(data)) {
+					t.Errorf("%v, %s: %v, %d bytes were read for %d", kind, name, err, r.bytes.Load(), len(data))
+				}
+				if m.touch.pending.Load() {
+					t.Errorf("%v, %s: something is still to be checked", kind, name)
+				}
 			}
 		}
 	}

@@ -96,7 +96,7 @@ func (t *checkedRequest) resolve(m *Model) (err error) {
 	if t.runs = (memory.Runs{Count: 1, Bytes: t.bytes}); isPart && !t.whole {
 		t.runs = memory.RunsOf(t.info.Shape, sel, t.unit.bytes)
 	}
-	t.hashed = m.touchHashes(t.i) && t.Bytes != nil && !isPart && !t.whole
+	t.hashed = m.touchHashes(t.i) && !t.resident() && !isPart && !t.whole
 	return t.fits()
 }
 
@@ -160,6 +160,21 @@ func (t *checkedRequest) chunks(yield func(chunk) bool) {
 		}
 	}
 	yield(last)
+}
+
+// decode decodes bytes of the slice, from an offset on, to the caller's memory.
+func (t *checkedRequest) decode(offset int64, data []byte) error {
+	first := offset / t.unit.bytes * t.unit.elems
+	n := int64(len(data)) / t.unit.bytes * t.unit.elems
+	dst := t.Floats[first:min(first+n, t.elems)]
+	shape := tensor.Shape{int64(len(dst))}
+	info := tensor.Info{Name: t.Tensor, DType: t.info.DType, Encoding: t.info.Encoding, Shape: shape}
+	v, err := tensor.FromInfo(info, data)
+	if err != nil {
+		return err
+	}
+	_, err = tensor.Decode(dst[:0:len(dst)], v)
+	return err
 }
 
 // gather copies the selected bytes of a chunk from b, its range.
