@@ -1,6 +1,7 @@
 package convert_test
 
 import (
+	"errors"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -128,5 +129,50 @@ func TestDocsLost(t *testing.T) {
 				t.Errorf("%q", lost)
 			}
 		})
+	}
+}
+
+// TestDocsTranslate: docs of nodes follow what the nodes are translated to, and those of nodes and
+// tensors that are gone go with them. No doc is about a part that is not there.
+func TestDocsTranslate(t *testing.T) {
+	w := floats("w", tensor.Shape{2, 2}, 1, 2, 3, 4)
+	b := floats("b", tensor.Shape{2}, 1, 2)
+	shape := raw("shape", tensor.Int64, tensor.Shape{2}, []byte{1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0})
+	g := &schema.Graph{
+		Inputs: []schema.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: schema.FixedDims(1, 2)}}, Outputs: []schema.ValueInfo{{Name: "z", DType: tensor.Float32, Dims: schema.FixedDims(1, 2)}},
+		Nodes: []schema.Node{
+			{Op: "Identity", Inputs: []string{"x"}, Outputs: []string{"i"}},
+			{Op: "Gemm", Inputs: []string{"i", "w", "b"}, Outputs: []string{"y"}, Attributes: []schema.Attribute{{Name: "transB", Value: int64(1)}}},
+			{Op: "Reshape", Inputs: []string{"y", "shape"}, Outputs: []string{"z"}},
+		},
+	}
+	docs := []schema.Doc{
+		{Path: "graph.nodes[0]", Text: "nothing"}, {Path: "graph.nodes[1]", Text: "a layer"}, {Path: "graph.nodes[1].attributes[0]", Text: "transposed"},
+		{Path: "graph.nodes[2]", Text: "a row"}, {Path: `tensor "shape"`, Text: "of the row"}, {Path: `tensor "w"`, Text: "of the layer"}, {Path: "graph.inputs[0]", Text: "x"},
+	}
+	dir := t.TempDir()
+	in := filepath.Join(dir, "m.onnx")
+	writer, err := format.Create(in, &schema.Schema{Tensors: []tensor.Info{w.info, b.info, shape.info}, Graph: g, Docs: docs}, nil)
+	expect.OK(t, err)
+	for _, o := range []one{w, b, shape} {
+		expect.OK(t, writer.WriteTensor(o.info.Name, strings.NewReader(string(o.data))))
+	}
+	expect.OK(t, writer.Close())
+	for _, to := range []string{"m.mle", "m.mobi"} {
+		out := filepath.Join(dir, to)
+		_, err = convert.File(t.Context(), in, out, nil)
+		var refused *schema.LossError
+		if !errors.As(err, &refused) {
+			t.Fatalf("%s: %v", to, err)
+		}
+		var lost []string
+		for _, l := range refused.Losses {
+			if l.Kind == schema.LossLabel && l.Name == "doc_string" {
+				lost = append(lost, l.Why)
+			}
+		}
+		expect.Equal(t, []string{"the format has no place for those of 4 parts, such as graph.nodes[0]"}, lost)
+		_, err = convert.File(t.Context(), in, out, &convert.Options{Lossy: true})
+		expect.OK(t, err)
 	}
 }
