@@ -119,6 +119,9 @@ func (n *Node) hasPart(path string) bool {
 	return false
 }
 
+// mostPairs is the number of properties that readers take.
+const mostPairs = 1 << 20
+
 // checkDocs returns an error for the first doc that is about no part of the schema, or has text
 // that is not valid.
 func (p *Schema) checkDocs(format string) error {
@@ -130,8 +133,10 @@ func (p *Schema) checkDocs(format string) error {
 		isPart[fmt.Sprintf("tensor %q", p.Tensors[i].Name)] = true
 	}
 	seen := make(map[string]bool, len(p.Docs))
+	pairs := 0
 	for i := range p.Docs {
 		d := &p.Docs[i]
+		pairs += len(d.Properties)
 		inner, inGraph := strings.CutPrefix(d.Path, "graph")
 		err := d.check()
 		switch {
@@ -139,6 +144,8 @@ func (p *Schema) checkDocs(format string) error {
 			err = fmt.Errorf("the schema has no part %.200q", d.Path)
 		case seen[d.Path]:
 			err = fmt.Errorf("a doc before it is about %.200q too", d.Path)
+		case pairs > mostPairs:
+			err = fmt.Errorf("%w: more than %d properties", tensor.ErrLimit, mostPairs)
 		}
 		if err != nil {
 			err = fmt.Errorf("%w: %w", tensor.ErrSchema, err)

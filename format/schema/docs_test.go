@@ -81,6 +81,7 @@ func TestBadDocs(t *testing.T) {
 		{[]Doc{{Path: `tensor "w"`, Properties: [][2]string{{"k", "\xff"}}}}, "docs[0]: invalid schema: invalid UTF-8"},
 		{[]Doc{{Path: "graph"}, {Path: "graph"}}, `docs[1]: invalid schema: a doc before it is about "graph" too`},
 		{[]Doc{{Path: "graph.nodes[7]"}}, `docs[0]: invalid schema: the schema has no part "graph.nodes[7]"`},
+		{[]Doc{{Path: "graph", Properties: make([][2]string, 1<<20)}, {Path: `tensor "w"`, Properties: make([][2]string, 1)}}, "docs[1]: invalid schema: limit exceeded: more than 1048576 properties"},
 		{[]Doc{{Path: "\xff"}}, `docs[0]: invalid schema: the schema has no part "\xff"`},
 	} {
 		p := documentedSchema()
