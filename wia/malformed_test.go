@@ -184,6 +184,8 @@ func malformedCases() []malformed {
 			{"external: overflowing offset", externally(st(1, "f"), vi(2, 1<<63-2), vi(3, 4)), "tensor.tensors[0].external_data.offset", 256},
 			{"external: checksum not hexadecimal", externally(st(1, "f"), vi(3, 4), st(4, "sha256:"+strings.Repeat("g", 64))), "tensor.tensors[0].external_data.checksum", 256},
 			{"external: checksum of another kind", externally(st(1, "f"), vi(3, 4), st(4, "SHA256:"+strings.Repeat("a", 64))), "tensor.tensors[0].external_data.checksum", 256},
+			{"external: checksum without its kind", externally(st(1, "f"), vi(3, 4), st(4, strings.Repeat("a", 64))), "tensor.tensors[0].external_data.checksum", 256},
+			{"external: checksum of 31 bytes", externally(st(1, "f"), vi(3, 4), st(4, "sha256:"+strings.Repeat("a", 62))), "tensor.tensors[0].external_data.checksum", 256},
 			{"checksum missing", sums(sum("header", 32), sum("metadata", 32), sum("tensor", 32)), "signature.checksums", 256},
 			{"checksum twice", sums(sum("header", 32), sum("metadata", 32), sum("graph", 32), sum("tensor", 32), sum("graph", 32)), "signature.checksums[4].block_type", 433},
 			{"checksum of 31 bytes", sums(sum("header", 32), sum("metadata", 31), sum("graph", 32), sum("tensor", 32)), "signature.checksums[1].sha256", 300},
