@@ -4,6 +4,7 @@ package format
 
 import (
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -80,5 +81,27 @@ func TestCutLarge(t *testing.T) {
 				t.Errorf("%s, used %v: %v, want offset %#x", tt.name, use, err, int64(left))
 			}
 		}
+	}
+}
+
+// TestStreamFaults: a driver that decodes from a file that was cut short makes Stream fail, on whatever goroutine it is.
+func TestStreamFaults(t *testing.T) {
+	testhost.NeedCuts(t)
+	const size = 1 << 20
+	path := filepath.Join(t.TempDir(), "m.toy")
+	put(t, path, make([]byte, size))
+	var m *Model
+	d := &toy{tensors: []driver.Tensor{loaded(u8("b", 0, size))}}
+	d.parsed.Load = func(int) ([]byte, error) { return nil, io.ErrUnexpectedEOF } // not called
+	d.parsed.Stream = func(_ int, w io.Writer) error {
+		_, err := w.Write(m.main.Bytes())
+		return err
+	}
+	m = openToy(t, path, d)
+	expect.OK(t, os.Truncate(path, 0))
+	err := m.Stream(t.Context(), nil, nil, func(Piece) error { return nil })
+	var e *tensor.Error
+	if !errors.Is(err, tensor.ErrTruncated) || !errors.As(err, &e) || e.Path != path {
+		t.Error(err)
 	}
 }
