@@ -27,8 +27,8 @@ type Options struct {
 	// Progress is called with the progress of what CheckAll and Trusted verify, as in Model.Verify.
 	// Nil reports nothing.
 	Progress Progress
-	// Workers is the number of goroutines that verify, and that Model.Load and tensor.Decode take;
-	// 0 means one for each CPU.
+	// Workers is the number of goroutines that verify, that Model.Load and tensor.Decode take, and
+	// Model.Stream for each buffer; 0 means one for each CPU.
 	Workers int
 	// MaxMemory is the limit for the memory that the library allocates for the model, in bytes: the
 	// index, metadata and graph, decompressed and decrypted data, cached tensors, and files that

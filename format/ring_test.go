@@ -292,7 +292,7 @@ func TestStreamMemory(t *testing.T) {
 	most := before
 	pieces := 0
 	expect.OK(t, m.Stream(t.Context(), nil, ring, func(p Piece) error {
-		if pieces%16 == 15 { // looking leaves garbage
+		if pieces%64 == 63 { // looking leaves garbage
 			most = max(most, residentMemory(t))
 		}
 		pieces++

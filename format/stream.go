@@ -20,16 +20,16 @@ import (
 // its first byte to its last. A request without bytes, as for a tensor of shape [0], has one piece
 // with Last and no Data.
 //
-// Stream fills the buffers of ring in turn, while f runs: on as many goroutines as Options.Workers
-// says, or a reader. The data of a piece lie in a buffer until f returns. A buffer must have room
-// for an element, or for a block of an Encoding. A request that fits into each buffer is one piece;
-// pieces of others are as large as a buffer, or the rest of one. Neighbors in the file share a
-// buffer, and one read fills it, so give it megabytes. In a buffer that is aligned, elements are,
-// too. Without a ring Stream uses two buffers of its choice. It takes no more memory for tensors
-// that are stored as they are, does not map their pages, and decompresses others piece by piece
-// where their format can. The bytes are little-endian, as View.ReadInto returns them. The requests
-// have neither Bytes nor Floats. Without requests, Piece.Request is the index of the tensor
-// (Model.At).
+// Stream fills the buffers of ring in turn, while f runs: each on as many goroutines as
+// Options.Workers says, or a reader. The data of a piece lie in a buffer until f returns. A buffer
+// must have room for an element, or for a block of an Encoding. A request that fits into each
+// buffer is one piece; pieces of others are as large as a buffer, or the rest of one. Neighbors in
+// the file share a buffer, and one read fills it, so give it megabytes. In a buffer that is
+// aligned, elements are, too. Without a ring Stream uses two buffers of its choice. It takes no
+// more memory for tensors that are stored as they are, does not map their pages, and decompresses
+// others piece by piece where their format can. The bytes are little-endian, as View.ReadInto
+// returns them. The requests have neither Bytes nor Floats. Without requests, Piece.Request is the
+// index of the tensor (Model.At).
 //
 // Stream calls f on the goroutine of its caller. f must not close the model. An error of f ends
 // Stream, which returns it as it is. When Stream returns, nothing writes to the buffers any more.
