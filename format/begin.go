@@ -119,7 +119,8 @@ func (w *Writer) complete(p *schema.Schema) (err error) {
 		p = &schema.Schema{}
 	}
 	w.schema = &schema.Schema{
-		Metadata: slices.Clone(p.Metadata), Tensors: make([]tensor.Info, len(p.Tensors)), Graph: p.Graph,
+		Metadata: slices.Clone(p.Metadata), Tensors: make([]tensor.Info, len(p.Tensors)),
+		Graph: p.Graph,
 		Docs: slices.Clone(p.Docs), Native: p.Native, Part: p.Part, Parts: p.Parts,
 	}
 	take := w.driver.Describe().TakeValue

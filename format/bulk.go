@@ -273,7 +273,8 @@ func (b *bulk) readDirect(p *chunk) error {
 		kind = b.tensorSum(t.i).Kind
 	}
 	sum := checksum.New(kind)
-	err = b.pass.Read(p.memory(), pass.Range{File: t.region, Offset: p.Offset}, func(piece []byte) error {
+	from := pass.Range{File: t.region, Offset: p.Offset}
+	err = b.pass.Read(p.memory(), from, func(piece []byte) error {
 		if t.hashed {
 			_, _ = sum.Write(piece)
 		}

@@ -168,7 +168,9 @@ func (t *checkedRequest) decode(offset int64, data []byte) error {
 	n := int64(len(data)) / t.unit.bytes * t.unit.elems
 	dst := t.Floats[first:min(first+n, t.elems)]
 	shape := tensor.Shape{int64(len(dst))}
-	info := tensor.Info{Name: t.Tensor, DType: t.info.DType, Encoding: t.info.Encoding, Shape: shape}
+	info := tensor.Info{
+		Name: t.Tensor, DType: t.info.DType, Encoding: t.info.Encoding, Shape: shape,
+	}
 	v, err := tensor.FromInfo(info, data)
 	if err != nil {
 		return err

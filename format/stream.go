@@ -43,11 +43,14 @@ import (
 // Errors name the tensor, before anything is read where they are known by then: ErrNotFound,
 // ErrShape (a slice outside of the tensor), ErrOption (Bytes or Floats set, a buffer without room).
 // Others are those of View.ReadInto and the context's.
-func (m *Model) Stream(ctx context.Context, requests []Request, ring [][]byte, f func(Piece) error) error {
+func (m *Model) Stream(
+	ctx context.Context, requests []Request, ring [][]byte, f func(Piece) error,
+) error {
 	m = m.opened()
 	ctx, cancel := context.WithCancel(cmp.Or(ctx, context.Background()))
 	defer cancel()
-	s := &streaming{verification: newVerification(m, ctx, &VerifyOptions{Workers: m.c.options.Workers}), f: f}
+	v := newVerification(m, ctx, &VerifyOptions{Workers: m.c.options.Workers})
+	s := &streaming{verification: v, f: f}
 	defer s.pass.Close()
 	err := m.within(func() error {
 		list, err := s.plan(requests, ring)
@@ -120,7 +123,8 @@ func (s *streaming) plan(requests []Request, buffers [][]byte) ([]*streamedReque
 	for k := range requests {
 		q := &requests[k]
 		if q.Bytes != nil || q.Floats != nil {
-			return nil, m.about(q.Tensor, -1, fmt.Errorf("%w: Bytes or Floats are set", tensor.ErrOption))
+			err := fmt.Errorf("%w: Bytes or Floats are set", tensor.ErrOption)
+			return nil, m.about(q.Tensor, -1, err)
 		}
 		t := &checked[k]
 		t.index = k
@@ -135,7 +139,8 @@ func (s *streaming) plan(requests []Request, buffers [][]byte) ([]*streamedReque
 		}
 		for _, b := range buffers {
 			if int64(len(b)) < t.unit.bytes {
-				err := fmt.Errorf("%w: a buffer has %d bytes, an element or block %d", tensor.ErrOption, len(b), t.unit.bytes)
+				err := fmt.Errorf("%w: a buffer has %d bytes, an element or block %d",
+					tensor.ErrOption, len(b), t.unit.bytes)
 				return nil, m.about(q.Tensor, -1, err)
 			}
 		}

@@ -31,7 +31,9 @@ func (v *verification) unchanged() error {
 func (v *verification) changed(path string) func(p *pass.Recorded) error {
 	return func(p *pass.Recorded) error {
 		why := fmt.Errorf("%w: changed since the file was opened", tensor.ErrCorrupt)
-		return &tensor.Error{Format: v.m.desc.Name, Path: path, Field: "header", Offset: p.Offset, Err: why}
+		return &tensor.Error{
+			Format: v.m.desc.Name, Path: path, Field: "header", Offset: p.Offset, Err: why,
+		}
 	}
 }
 

@@ -119,7 +119,8 @@ func (w *encoder) prepareItem(it *item, info *tensor.Info, noExternal error) err
 	if r == nil {
 		r = &rest{}
 	}
-	r.tensor = []byte(dialect.SetTensorDoc(string(r.tensor), onnxgraph.TensorPath(info.Name), w.docs))
+	path := onnxgraph.TensorPath(info.Name)
+	r.tensor = []byte(dialect.SetTensorDoc(string(r.tensor), path, w.docs))
 	it.size = info.Size
 	it.fields = make([]byte, 0, len(info.Name)+8*len(info.Shape)+8)
 	it.fields = appendHead(it.fields, info)

@@ -25,7 +25,9 @@ func Tensors(m *format.Model) (map[string]*tensors.Tensor, error) {
 }
 
 // load returns copies of tensors of m.
-func load(ctx context.Context, m *format.Model, names []string) (map[string]*tensors.Tensor, error) {
+func load(
+	ctx context.Context, m *format.Model, names []string,
+) (map[string]*tensors.Tensor, error) {
 	loaded := make(map[string]*tensors.Tensor, len(names))
 	var filled []string
 	for _, name := range names {
@@ -48,13 +50,17 @@ func load(ctx context.Context, m *format.Model, names []string) (map[string]*ten
 
 // fill adds requests for the named tensors, with the memory of the GoMLX tensors as destination,
 // and loads them.
-func fill(ctx context.Context, m *format.Model, loaded map[string]*tensors.Tensor, names []string, requests []format.Request) error {
+func fill(
+	ctx context.Context, m *format.Model, loaded map[string]*tensors.Tensor,
+	names []string, requests []format.Request,
+) error {
 	if len(names) == 0 {
 		return m.Load(ctx, requests, nil)
 	}
 	var err error
 	access := loaded[names[0]].MutableBytes(func(b []byte) {
-		err = fill(ctx, m, loaded, names[1:], append(requests, format.Request{Tensor: names[0], Bytes: b}))
+		requests = append(requests, format.Request{Tensor: names[0], Bytes: b})
+		err = fill(ctx, m, loaded, names[1:], requests)
 	})
 	return errors.Join(access, err)
 }

@@ -47,7 +47,9 @@ func (j *job) followDocs(before *schema.Graph, names map[string]string) {
 }
 
 // followTensors gives docs the new names of tensors.
-func followTensors(docs []schema.Doc, items map[string]*item, names map[string]string) []schema.Doc {
+func followTensors(
+	docs []schema.Doc, items map[string]*item, names map[string]string,
+) []schema.Doc {
 	byPath := make(map[string]string, len(names)) // new names by the old paths
 	for old, name := range names {
 		if items[name] != nil {

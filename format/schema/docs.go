@@ -149,7 +149,8 @@ func (p *Schema) checkDocs(format string) error {
 		}
 		if err != nil {
 			err = fmt.Errorf("%w: %w", tensor.ErrSchema, err)
-			return &tensor.Error{Format: format, Field: fmt.Sprintf("docs[%d]", i), Offset: -1, Err: err}
+			field := fmt.Sprintf("docs[%d]", i)
+			return &tensor.Error{Format: format, Field: field, Offset: -1, Err: err}
 		}
 		seen[d.Path] = true
 	}

@@ -288,7 +288,8 @@ func (l *LossList) refusal(format string, accepted map[string]bool) error {
 // without returns a copy of the schema without the losses on the list.
 func (l *LossList) without(p *Schema) *Schema {
 	out := &Schema{
-		Metadata: slices.Clone(p.Metadata), Tensors: slices.Clone(p.Tensors), Graph: p.Graph.Clone(),
+		Metadata: slices.Clone(p.Metadata), Tensors: slices.Clone(p.Tensors),
+		Graph: p.Graph.Clone(),
 		Docs: slices.Clone(p.Docs), Native: p.Native, Part: p.Part, Parts: p.Parts,
 	}
 	for _, f := range l.found {

@@ -46,8 +46,12 @@ func (t *table) verify() {
 		limit        float64
 		floor        func(b *testing.B) func() error
 	}{
-		{"mle", "mle", large, 1.15, reading}, {"tsr", "tsr", largeSingle, 1.15, reading}, {"tsr/directory", "tsr", large, 1.15, reading},
-		{"mobi", "mobi", large, 1.3, reading}, {"mag", "mag", large, 2.4, reading}, {"wia", "wia", large, 1.15, hashing},
+		{"mle", "mle", large, 1.15, reading},
+		{"tsr", "tsr", largeSingle, 1.15, reading},
+		{"tsr/directory", "tsr", large, 1.15, reading},
+		{"mobi", "mobi", large, 1.3, reading},
+		{"mag", "mag", large, 2.4, reading},
+		{"wia", "wia", large, 1.15, hashing},
 	} {
 		t.most("verify/mapped/"+c.name, c.limit, func(b *testing.B) float64 {
 			f := opened(b, t.file(b, c.format, c.m).path)
@@ -69,7 +73,10 @@ func (t *table) verifyUnmapped() {
 	for _, c := range []struct {
 		format string
 		kind   driver.Kind
-	}{{"mle", driver.CRC32}, {"mag", driver.CRC32C}, {"mobi", driver.Adler32}, {"npz", driver.CRC32}} {
+	}{
+		{"mle", driver.CRC32}, {"mag", driver.CRC32C},
+		{"mobi", driver.Adler32}, {"npz", driver.CRC32},
+	} {
 		t.most("verify/unmapped/"+c.format, 1.15, func(b *testing.B) float64 {
 			path := t.file(b, c.format, large).path
 			return floor.Pairs(b,
@@ -177,7 +184,8 @@ func (t *table) loadingTensors(b *testing.B, size int64) float64 {
 	dst := make([]byte, total/size*size)
 	var requests []format.Request
 	for i := range m.Len() {
-		requests = append(requests, format.Request{Tensor: m.At(i).Name(), Bytes: dst[int64(i)*size:][:size]})
+		to := dst[int64(i)*size:][:size]
+		requests = append(requests, format.Request{Tensor: m.At(i).Name(), Bytes: to})
 	}
 	return floor.Pairs(b,
 		func() error { return m.Load(context.Background(), requests, nil) },

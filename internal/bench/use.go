@@ -29,7 +29,8 @@ func (t *table) use() {
 	t.most("reload", 1.15, t.reloaded)
 	t.least("acquire/2goroutines", 1.7, func(b *testing.B) float64 { return twice(b, t.acquiring(b)) })
 	for _, m := range Models[1:] {
-		t.add("allocations/tsr/directory/"+m.Name+"/each-file", atMost, 13, "allocs", func(b *testing.B) float64 {
+		name := "allocations/tsr/directory/" + m.Name + "/each-file"
+		t.add(name, atMost, 13, "allocs", func(b *testing.B) float64 {
 			few := t.file(b, "tsr", small)
 			more := t.file(b, "tsr", m)
 			return (allocated(b, more) - allocated(b, few)) / float64(len(more.paths)-len(few.paths))

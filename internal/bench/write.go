@@ -24,8 +24,10 @@ func (t *table) write() {
 		if name == "tsr" {
 			l = largeSingle
 		}
-		t.figure("write/"+name+"/100MB", func(b *testing.B) float64 { return t.pairWrites(b, name, l) })
-		t.figure("write/"+name+"/10000", func(b *testing.B) float64 { return t.pairWrites(b, name, many) })
+		t.figure("write/"+name+"/100MB",
+			func(b *testing.B) float64 { return t.pairWrites(b, name, l) })
+		t.figure("write/"+name+"/10000",
+			func(b *testing.B) float64 { return t.pairWrites(b, name, many) })
 	}
 	t.most("write/onnx-10000-to-mag", 3, func(b *testing.B) float64 {
 		return floor.PairsOf(b, t.writing(b, "onnx", many), t.writing(b, "mag", many)).Ratio
@@ -87,7 +89,8 @@ func (t *table) convert() {
 		limit float64
 	}{{"gguf", 1.1}, {"mag", 1.5}} {
 		t.most("convert/unchanged/"+c.to, c.limit, func(b *testing.B) float64 {
-			return converting(b, &convert.Options{Write: noSync.With(expect.Must(format.ByName(c.to)))})
+			o := noSync.With(expect.Must(format.ByName(c.to)))
+			return converting(b, &convert.Options{Write: o})
 		})
 	}
 }

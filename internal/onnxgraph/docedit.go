@@ -93,7 +93,8 @@ type docEditor struct {
 
 // add adds a change of the graph, which may be nil.
 func (e *docEditor) add(path string, c *docChange) {
-	isOutside := strings.HasPrefix(path, "tensor ") || strings.HasPrefix(path, "graph.initializers[")
+	isOutside := strings.HasPrefix(path, "tensor ") ||
+		strings.HasPrefix(path, "graph.initializers[")
 	if c != nil && !isOutside {
 		e.changes[path] = c
 	}
