@@ -121,7 +121,7 @@ func (w *Writer) complete(p *schema.Schema) (err error) {
 	w.schema = &schema.Schema{
 		Metadata: slices.Clone(p.Metadata), Tensors: make([]tensor.Info, len(p.Tensors)),
 		Graph: p.Graph,
-		Docs: slices.Clone(p.Docs), Native: p.Native, Part: p.Part, Parts: p.Parts,
+		Docs:  slices.Clone(p.Docs), Native: p.Native, Part: p.Part, Parts: p.Parts,
 	}
 	take := w.driver.Describe().TakeValue
 	if take == nil {

@@ -290,7 +290,7 @@ func (l *LossList) without(p *Schema) *Schema {
 	out := &Schema{
 		Metadata: slices.Clone(p.Metadata), Tensors: slices.Clone(p.Tensors),
 		Graph: p.Graph.Clone(),
-		Docs: slices.Clone(p.Docs), Native: p.Native, Part: p.Part, Parts: p.Parts,
+		Docs:  slices.Clone(p.Docs), Native: p.Native, Part: p.Part, Parts: p.Parts,
 	}
 	for _, f := range l.found {
 		if f.edit != nil {
