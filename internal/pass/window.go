@@ -6,7 +6,7 @@ import "io"
 // reads ahead of it.
 const (
 	windowSize  = 1 << 20
-	windowAhead = 8 << 20
+	windowAhead = 2 << 20
 )
 
 // Window reads a range of a mapping whose pages are mapped only while they are read. It suits bytes

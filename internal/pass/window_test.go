@@ -30,10 +30,10 @@ func TestWindow(t *testing.T) {
 	w.Close()
 	expect.Equal(t, []int{windowSize - 1, 1, windowSize - 1, 1, 5}, sizes)
 	want := []string{
-		"forget 0 at 10", "prefetch 8388608 at 10", "prefetch 1048576 at 8388618", "populate 1048576 at 10",
-		"forget 1048576 at 10", "prefetch 1048576 at 9437194", "populate 1048576 at 1048586",
-		"forget 1048576 at 1048586", "prefetch 1048576 at 10485770", "populate 5 at 2097162",
-		"forget 5 at 2097162", "prefetch 1048576 at 10485775", "populate 0 at 2097167",
+		"forget 0 at 10", "prefetch 2097152 at 10", "prefetch 1048576 at 2097162", "populate 1048576 at 10",
+		"forget 1048576 at 10", "prefetch 1048576 at 3145738", "populate 1048576 at 1048586",
+		"forget 1048576 at 1048586", "prefetch 1048576 at 4194314", "populate 5 at 2097162",
+		"forget 5 at 2097162", "prefetch 1048576 at 4194319", "populate 0 at 2097167",
 		"forget 2097157 at 10",
 	}
 	if diff := cmp.Diff(want, f.log); diff != "" {
