@@ -59,7 +59,7 @@ func (t *table) add(name, bound string, limit float64, unit string, m measure) {
 	line := ""
 	t.b.Run(name, func(b *testing.B) {
 		got := m(b)
-		text := fmt.Sprintf("%.2g", got)
+		text := fmt.Sprintf("%.3g", got)
 		if got >= 100 {
 			text = fmt.Sprintf("%.0f", got)
 		}
