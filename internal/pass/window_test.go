@@ -18,8 +18,8 @@ func TestWindow(t *testing.T) {
 	for i := range f.data {
 		f.data[i] = byte(i) ^ byte(i>>8)
 	}
-	f.mapping = &fakeMapping{fake: f}
-	if !HasWindows(f) {
+	f.mapping = &fakeMapping{fake: f, used: make([]bool, size/Small+1)}
+	if !HasWindow(f, off, size) {
 		t.Error("a mapping has no windows")
 	}
 	w := OpenWindow(f, off, f.data[off:])
@@ -42,8 +42,8 @@ func TestWindow(t *testing.T) {
 	expect.OK(t, iotest.TestReader(OpenWindow(f, off, f.data[off:]), f.data[off:]))
 }
 
-// TestHasWindows: only a mapping that is not compared with anything has windows.
-func TestHasWindows(t *testing.T) {
+// TestHasWindow: only a mapping that is not compared with anything has windows.
+func TestHasWindow(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		file *fake
@@ -51,12 +51,18 @@ func TestHasWindows(t *testing.T) {
 		{"reader", &fake{}},
 		{"memory", &fake{isHeap: true}},
 		{"signed", &fake{mapping: &fakeMapping{}}},
-		{"another system", &fake{isHeap: true, mapping: &fakeMapping{isLost: true}}},
+		{"another system", &fake{isHeap: true, mapping: &fakeMapping{isLost: true, used: make([]bool, 16)}}},
 	} {
-		if HasWindows(tt.file) {
+		if HasWindow(tt.file, 0, 1<<20) {
 			t.Errorf("%s has windows", tt.name)
 		}
 	}
+	f := &fake{data: make([]byte, 2*Small), isHeap: true}
+	f.mapping = &fakeMapping{fake: f, used: []bool{true, true}}
+	used := OpenWindow(f, 0, f.data)
+	expect.Equal(t, 2*Small, len(used.Next(1<<20)))
+	used.Close()
+	expect.Equal(t, 0, len(f.log)) // its pages stay mapped
 	w := OpenWindow(&fake{isHeap: true, mapping: &fakeMapping{fake: &fake{}}}, 0, nil)
 	n, err := w.Read(make([]byte, 1))
 	if n != 0 || err != io.EOF {

@@ -11,8 +11,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// ReadView calls f with a reader of the bytes of v. Pages of a mapping that the program does not use
-// in place are mapped in windows. Where that is not possible, the file is read.
+// ReadView calls f with a reader of the bytes of v: those of a mapping in a window. Where that is not
+// possible, the file is read.
 func ReadView(v tensor.View, f func(r io.Reader) error) error {
 	ref := (*memory.Ref[tensor.Info])(&v)
 	inPlace := func() error {
@@ -23,10 +23,10 @@ func ReadView(v tensor.View, f func(r io.Reader) error) error {
 	}
 	info := ref.Info()
 	file, off := ref.Owner().File(info)
-	if file == nil || pass.IsInPlace(file, off, info.Size) {
+	if file == nil || file.Mapping() == nil && file.Memory() != nil {
 		return inPlace()
 	}
-	if pass.HasWindows(file) {
+	if pass.HasWindow(file, off, info.Size) {
 		return v.Use(func(b []byte) error {
 			w := pass.OpenWindow(file, off, b)
 			defer w.Close()
