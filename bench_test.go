@@ -31,7 +31,7 @@ func BenchmarkVerdicts(b *testing.B) { show(b, "verdicts", bench.Verdicts(b, *st
 // A missed target fails, unless its row says why it cannot be reached.
 func BenchmarkTargets(b *testing.B) { show(b, "targets", bench.Targets(b)) }
 
-// show prints a table, and replaces the one in the documentation if that is asked for.
+// show prints a table. With -replace it replaces the one in the documentation.
 func show(b *testing.B, name, table string) {
 	fmt.Print("\n", table, "\n")
 	if *replace {

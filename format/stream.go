@@ -281,10 +281,13 @@ func (s *streaming) readTensor(t *streamedRequest) error {
 	default:
 		err = s.readRuns(t)
 	}
-	if err == nil && isComparedInBuffer {
+	if err != nil {
+		return err
+	}
+	if isComparedInBuffer {
 		s.buf.compare(t)
 	}
-	return err
+	return nil
 }
 
 // readRuns reads a slice that has gaps.

@@ -24,7 +24,8 @@ func (x *Index) borrow() {
 func (x *Index) Seal() {
 	s := x.scratch
 	x.scratch = nil
-	if s == nil || cap(x.records) > mostKept || cap(x.names) > 64*mostKept || cap(x.dims) > 8*mostKept {
+	isLarge := cap(x.records) > mostKept || cap(x.names) > 64*mostKept || cap(x.dims) > 8*mostKept
+	if s == nil || isLarge {
 		x.spare = nil
 		return
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// branch is a graph with an initializer c of its own, which a byte tells from others, and a node.
+// branch is a graph with an initializer c, which a byte tells from others, and a node.
 func branch(data byte, node []byte) []byte {
 	return cat(ld(1, str(1, "c"), str(2, "o"), str(4, "Identity")), node, str(2, "sub"),
 		ld(5, num(1, 1), num(2, 2), str(8, "c"), ld(9, []byte{data}), str(77, "unknown")), ld(12, str(1, "o")))

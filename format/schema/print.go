@@ -52,7 +52,8 @@ func shortValue(v any) string {
 // String describes how much the schema has, on one line.
 func (p Schema) String() string {
 	return oneline.Struct("Schema", "Tensors", oneline.Plain(oneline.List(p.Tensors, tensor.Info.String)), "Metadata", oneline.Plain(p.Metadata.String()),
-		"Graph", p.Graph, "Docs", oneline.Plain(oneline.List(p.Docs, Doc.String)), "Native", p.Native, "Part", p.Part, "Parts", p.Parts)
+		"Graph", p.Graph, "Docs", oneline.Plain(oneline.List(p.Docs, Doc.String)),
+		"Native", p.Native, "Part", p.Part, "Parts", p.Parts)
 }
 
 // GoString implements fmt.GoStringer like String.

@@ -24,14 +24,21 @@ const directoryFlags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC
 
 // openDirectory opens the directory at a path.
 func openDirectory(path string) (*directory, error) {
-	fd, err := unix.Open(path, directoryFlags, 0)
-	for err == unix.EINTR {
-		fd, err = unix.Open(path, directoryFlags, 0)
-	}
+	fd, err := openDirectoryAt(unix.AT_FDCWD, path)
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
 	return &directory{fd, path}, nil
+}
+
+// openDirectoryAt opens the directory at a path below another, which unix.AT_FDCWD may be.
+func openDirectoryAt(dir int, path string) (int, error) {
+	for {
+		fd, err := unix.Openat(dir, path, directoryFlags, 0)
+		if err != unix.EINTR {
+			return fd, err
+		}
+	}
 }
 
 func (d *directory) close() { unix.Close(d.fd) }
@@ -62,10 +69,7 @@ func (d *directory) openNoLink(name, path string) (f *source.File, ok bool) {
 
 // list lists the directory, sorted by name.
 func (d *directory) list() ([]fs.DirEntry, error) {
-	fd, err := unix.Openat(d.fd, ".", directoryFlags, 0)
-	for err == unix.EINTR {
-		fd, err = unix.Openat(d.fd, ".", directoryFlags, 0)
-	}
+	fd, err := openDirectoryAt(d.fd, ".")
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: d.path, Err: err}
 	}

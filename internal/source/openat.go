@@ -39,15 +39,24 @@ func OpenAt(dir int, name, path string) (*File, error) {
 	}
 	f := &File{fd: descriptor(fd)}
 	f.info.path = path
-	err = syscall.Fstat(fd, &f.info.st)
-	if err == nil && f.info.st.Mode&syscall.S_IFMT != syscall.S_IFREG {
-		err = ErrNotRegular
-	}
+	err = f.examine()
 	if err != nil {
 		f.fd.close()
 		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
 	return f, nil
+}
+
+// examine sets the status of the file, which must be regular.
+func (f *File) examine() error {
+	err := syscall.Fstat(int(f.fd), &f.info.st)
+	if err != nil {
+		return err
+	}
+	if f.info.st.Mode&syscall.S_IFMT != syscall.S_IFREG {
+		return ErrNotRegular
+	}
+	return nil
 }
 
 // Info returns the status that the file had when it was opened.

@@ -32,13 +32,17 @@ func main() {
 	replace := flag.Bool("replace", false, "replace the table in internal/bench/README.md")
 	flag.Parse()
 	text, err := measured()
-	if err == nil && *replace {
-		err = bench.Replace(page, "peers", text)
-	}
 	if err != nil {
 		log.Fatal(err)
 	}
 	fmt.Print(text)
+	if !*replace {
+		return
+	}
+	err = bench.Replace(page, "peers", text)
+	if err != nil {
+		log.Fatal(err)
+	}
 }
 
 // measured returns the table.
