@@ -34,8 +34,16 @@ func (j *job) followDocs(before *schema.Graph, names map[string]string) {
 		if slices.Equal(l.before, l.after) {
 			continue
 		}
+		indices := make(map[string]int, len(l.after))
+		for i, name := range slices.Backward(l.after) { // the first of equal names counts
+			indices[name] = i
+		}
 		p.Docs = schema.Renumber(p.Docs, l.path, func(old int) int {
-			return slices.Index(l.after, l.before[old])
+			i, isThere := indices[l.before[old]]
+			if !isThere {
+				return -1
+			}
+			return i
 		})
 	}
 	if innerInitializers(before) != innerInitializers(after) {

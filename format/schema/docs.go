@@ -75,6 +75,18 @@ func cutElement(path string) (list string, i int, rest string) {
 	return list, i, rest
 }
 
+// attribute returns the indices of the node and the attribute that the doc is about, or about a part
+// of, and the path of that part. attribute is -1 for other docs.
+func (d *Doc) attribute() (node, attribute int, rest string) {
+	path, inGraph := strings.CutPrefix(d.Path, "graph")
+	nodes, node, rest := cutElement(path)
+	attributes, attribute, rest := cutElement(rest)
+	if !inGraph || nodes != ".nodes" || attributes != ".attributes" {
+		return -1, -1, ""
+	}
+	return node, attribute, rest
+}
+
 // hasPart reports whether the graph has the part with a path behind its own.
 func (g *Graph) hasPart(path string) bool {
 	if g == nil || path == "" {

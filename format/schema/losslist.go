@@ -298,27 +298,55 @@ func (l *LossList) without(p *Schema) *Schema {
 		}
 	}
 	out.Metadata = kept(out.Metadata, func(e Entry) any { return e.Value })
+	left := map[int][]int{} // indices of attributes, by node
 	if out.Graph != nil {
 		for i := range out.Graph.Nodes {
 			n := &out.Graph.Nodes[i]
 			all := n.Attributes
 			n.Attributes = kept(all, func(a Attribute) any { return a.Value })
 			if len(n.Attributes) < len(all) {
-				out.followAttributes(i, all)
+				left[i] = indicesLeft(all)
 			}
 		}
 	}
+	out.followAttributes(left)
 	return out
 }
 
-// followAttributes gives docs the indices of the attributes of node i that are left of all.
-func (p *Schema) followAttributes(i int, all []Attribute) {
-	p.Docs = Renumber(p.Docs, fmt.Sprintf("graph.nodes[%d].attributes", i), func(old int) int {
-		if all[old].Value == any(removed{}) {
-			return -1
+// indicesLeft returns the new indices of attributes, -1 for those that an edit has removed.
+func indicesLeft(all []Attribute) []int {
+	indices := make([]int, len(all))
+	n := 0
+	for i, a := range all {
+		if a.Value == any(removed{}) {
+			indices[i] = -1
+			continue
 		}
-		return len(kept(all[:old], func(a Attribute) any { return a.Value }))
-	})
+		indices[i] = n
+		n++
+	}
+	return indices
+}
+
+// followAttributes gives docs the new indices of the attributes of nodes that have lost some.
+func (p *Schema) followAttributes(left map[int][]int) {
+	if len(left) == 0 {
+		return
+	}
+	var docs []Doc
+	for _, d := range p.Docs {
+		node, attribute, rest := d.attribute()
+		indices := left[node]
+		if attribute >= 0 && attribute < len(indices) {
+			attribute = indices[attribute]
+			if attribute < 0 {
+				continue
+			}
+			d.Path = fmt.Sprintf("graph.nodes[%d].attributes[%d]%s", node, attribute, rest)
+		}
+		docs = append(docs, d)
+	}
+	p.Docs = docs
 }
 
 // kept returns the elements whose value no edit has removed.
