@@ -222,7 +222,7 @@ func (j *job) graph(m *format.Model, gone map[string]bool, names map[string]stri
 	if lost != "" {
 		l := schema.Loss{Kind: schema.LossGraph,
 			Why: fmt.Sprintf("it uses tensor %q, which is not kept", lost), Acceptable: true}
-		j.plan.schema.RemoveGraph()
+		j.plan.schema.Graph = nil
 		if j.accept(l) {
 			return nil
 		}

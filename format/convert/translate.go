@@ -471,7 +471,7 @@ func (j *job) refuse() error {
 	var refused *schema.LossError
 	if errors.As(err, &refused) { // names what else the target lacks
 		bare := *j.plan.schema
-		bare.RemoveGraph()
+		bare.Graph = nil
 		others, _ := format.Losses(j.path, &bare, &j.target)
 		refused.Losses = append(refused.Losses, others...)
 	}
@@ -480,6 +480,6 @@ func (j *job) refuse() error {
 			return wire.Place(err, "", j.path, "")
 		}
 	}
-	j.plan.schema.RemoveGraph()
+	j.plan.schema.Graph = nil
 	return nil
 }

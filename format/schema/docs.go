@@ -57,10 +57,36 @@ func Renumber(docs []Doc, list string, index func(old int) int) []Doc {
 	return out
 }
 
-// RemoveGraph removes the graph, and the docs of its parts.
-func (p *Schema) RemoveGraph() {
-	p.Graph = nil
-	p.Docs = slices.DeleteFunc(slices.Clone(p.Docs), func(d Doc) bool { return d.inGraph() })
+// withoutStaleDocs returns the schema without the docs of tensors or of a graph that it does not
+// have: a caller that drops these need not drop their docs.
+func (p *Schema) withoutStaleDocs() *Schema {
+	if len(p.Docs) == 0 {
+		return p
+	}
+	tensors := make(map[string]bool, len(p.Tensors))
+	for i := range p.Tensors {
+		tensors[p.Tensors[i].Name] = true
+	}
+	isStale := func(d Doc) bool {
+		if d.inGraph() {
+			return p.Graph == nil
+		}
+		name, isTensor := d.tensor()
+		return isTensor && !tensors[name]
+	}
+	if !slices.ContainsFunc(p.Docs, isStale) {
+		return p
+	}
+	out := *p
+	out.Docs = slices.DeleteFunc(slices.Clone(p.Docs), isStale)
+	return &out
+}
+
+// tensor returns the name of the tensor that the doc is about.
+func (d *Doc) tensor() (name string, isTensor bool) {
+	quoted, isTensor := strings.CutPrefix(d.Path, "tensor ")
+	name, err := strconv.Unquote(quoted)
+	return name, isTensor && err == nil && strconv.Quote(name) == quoted
 }
 
 // cutElement cuts ".nodes[3].attributes[0]" into ".nodes", 3 and ".attributes[0]". i is -1 if the
@@ -135,14 +161,10 @@ func (n *Node) hasPart(path string) bool {
 const mostPairs = 1 << 20
 
 // checkDocs returns an error for the first doc that is about no part of the schema, or has text
-// that is not valid.
+// that is not valid. None is stale.
 func (p *Schema) checkDocs(format string) error {
 	if len(p.Docs) == 0 {
 		return nil
-	}
-	isPart := make(map[string]bool, len(p.Tensors))
-	for i := range p.Tensors {
-		isPart[fmt.Sprintf("tensor %q", p.Tensors[i].Name)] = true
 	}
 	seen := make(map[string]bool, len(p.Docs))
 	pairs := 0
@@ -150,9 +172,10 @@ func (p *Schema) checkDocs(format string) error {
 		d := &p.Docs[i]
 		pairs += len(d.Properties)
 		inner, inGraph := strings.CutPrefix(d.Path, "graph")
+		_, isTensor := d.tensor()
 		err := d.check()
 		switch {
-		case !isPart[d.Path] && !(inGraph && p.Graph.hasPart(inner)):
+		case !isTensor && !(inGraph && p.Graph.hasPart(inner)):
 			err = fmt.Errorf("the schema has no part %.200q", d.Path)
 		case seen[d.Path]:
 			err = fmt.Errorf("a doc before it is about %.200q too", d.Path)

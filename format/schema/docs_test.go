@@ -38,7 +38,7 @@ func fitDocs(p *Schema, accept ...string) (*Schema, error) {
 // TestDocPaths: a doc is about a part of the schema.
 func TestDocPaths(t *testing.T) {
 	for path, ok := range map[string]bool{
-		`tensor "w"`: true, `tensor "a \"quoted\" name"`: true, `tensor "v"`: false, "tensor w": false, "tensor": false, "": false,
+		`tensor "w"`: true, `tensor "a \"quoted\" name"`: true, `tensor "v"`: true, "tensor w": false, "tensor `w`": false, `tensor "\x77"`: false, "tensor": false, "": false,
 		"graph": true, "graph.": false, "graphs": false, "graph.name": false, "graph[0]": false,
 		"graph.nodes[0]": true, "graph.nodes[1]": true, "graph.nodes[2]": false, "graph.nodes[-1]": false, "graph.nodes[+1]": false,
 		"graph.nodes[01]": false, "graph.nodes[]": false, "graph.nodes[0": false, "graph.nodes": false, "graph.nodes[0].": false, "graph.nodes[0]x": false,
@@ -61,12 +61,23 @@ func TestDocPaths(t *testing.T) {
 			t.Errorf("%q: %v", path, err)
 		}
 	}
+}
+
+// TestStaleDocs: a program that drops a tensor or the graph need not drop their docs.
+func TestStaleDocs(t *testing.T) {
 	p := documentedSchema()
 	p.Graph = nil
-	p.Docs = []Doc{{Path: "graph", Text: "t"}}
-	_, err := fitDocs(p)
-	if !errors.Is(err, tensor.ErrSchema) {
-		t.Errorf("without a graph: %v", err)
+	w := Doc{Path: `tensor "w"`, Text: "w"}
+	p.Docs = []Doc{{Path: "graph", Text: "g"}, {Path: "graph.nodes[0]", Text: "n"}, {Path: `tensor "gone"`, Text: "t"}, w}
+	q, err := fitDocs(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]Doc{w}, q.Docs); d != "" {
+		t.Errorf("docs (-want +got)\n%s", d)
+	}
+	if len(p.Docs) != 4 {
+		t.Errorf("the schema of the caller has %d docs", len(p.Docs))
 	}
 }
 

@@ -112,7 +112,10 @@ func TypeName(v any) string {
 
 // Graph adds the graph because the format cannot hold one of its parts, such as a node.
 func (l *LossList) Graph(part string, err error) {
-	l.add(LossGraph, part, err, found{edit: (*Schema).RemoveGraph})
+	l.add(LossGraph, part, err, found{edit: func(p *Schema) {
+		p.Graph = nil
+		p.Docs = p.withoutStaleDocs().Docs
+	}})
 }
 
 // AnyGraph adds the graph unless it is empty, for a format without graphs.
@@ -234,6 +237,7 @@ func Fit(format string, p *Schema, accept []string, losses func(p *Schema, l *Lo
 		}
 		accepted[s] = true
 	}
+	p = p.withoutStaleDocs()
 	err := p.checkDocs(format)
 	if err != nil {
 		return nil, err

@@ -22,8 +22,9 @@ type Schema struct {
 	Tensors []tensor.Info
 	Graph   *Graph // nil for none
 	// Docs says in words what parts of the model are, in the order of the file, the graph first. A
-	// format without places for them lists them as LossLabel. Docs go by index: a program that
-	// removes or moves nodes or other parts of the graph calls Renumber, and RemoveGraph without one.
+	// format without places for them lists them as LossLabel. Those of tensors or of a graph that
+	// the schema does not have are ignored. Docs go by index: a program that removes or moves nodes
+	// or other parts of the graph calls Renumber.
 	Docs []Doc
 	// Native holds what only one format can store, nil for nothing. format.Model.Schema sets it.
 	Native *Native
