@@ -3,6 +3,7 @@ package format
 import (
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/checksum"
+	"github.com/weightmap/weightmap/internal/pass"
 	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
@@ -58,6 +59,25 @@ func (in *input) Record(b []byte, off int64) error {
 		return nil
 	}
 	return in.f.of.structure.Add(uint32(in.f.number), b, off)
+}
+
+// ReadAgain implements driver.Source.
+func (in *input) ReadAgain(p []byte, off int64) (int, error) {
+	err := in.Region.Check(off, int64(len(p)))
+	if err != nil {
+		return 0, err
+	}
+	s := in.f.of
+	n := 0
+	again := &pass.Pass{}
+	defer again.Close()
+	r := pass.Range{File: in.Region, Offset: off, Size: int64(len(p))}
+	changed := s.changed(in.Region.Path())
+	err = again.Recorded(r, s.structure.Of(uint32(in.f.number)), changed, func(b []byte) error {
+		n += copy(p[n:], b)
+		return nil
+	})
+	return n, err
 }
 
 // Dir implements driver.Source.

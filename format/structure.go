@@ -18,7 +18,7 @@ func (v *verification) unchanged() error {
 		if r == nil {
 			continue // it has no tensor to verify, or verifySmall has compared it
 		}
-		err := v.pass.Compare(r, p, v.changed(r.Path()))
+		err := v.pass.Compare(r, p, v.m.spaces.changed(r.Path()))
 		if err != nil {
 			return err
 		}
@@ -28,11 +28,11 @@ func (v *verification) unchanged() error {
 
 // changed returns a function that returns the error for structure of the file at a path that is not
 // what Parse has read.
-func (v *verification) changed(path string) func(p *pass.Recorded) error {
+func (s *spaces) changed(path string) func(p *pass.Recorded) error {
 	return func(p *pass.Recorded) error {
 		why := fmt.Errorf("%w: changed since the file was opened", tensor.ErrCorrupt)
 		return &tensor.Error{
-			Format: v.m.desc.Name, Path: path, Field: "header", Offset: p.Offset, Err: why,
+			Format: s.format, Path: path, Field: "header", Offset: p.Offset, Err: why,
 		}
 	}
 }
@@ -50,7 +50,7 @@ func (v *verification) Feed(h io.Writer, n driver.Space, off, size int64, part s
 	}
 	parsed := v.m.spaces.structure.Of(uint32(n))
 	at := pass.Range{File: r, Offset: off, Size: size}
-	return v.pass.Recorded(at, parsed, v.changed(r.Path()), func(b []byte) error {
+	return v.pass.Recorded(at, parsed, v.m.spaces.changed(r.Path()), func(b []byte) error {
 		if part != "" {
 			v.Done(int64(len(b)), part)
 		}

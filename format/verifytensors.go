@@ -102,7 +102,7 @@ func (v *verification) verifySmall(which []int, e pass.Extent) (isDone bool, err
 	for i := range structure {
 		p := &structure[i]
 		if p.End() > size || !p.IsSame(b[p.Offset:p.End()]) {
-			return true, v.changed(f.path())(p)
+			return true, v.m.spaces.changed(f.path())(p)
 		}
 	}
 	return true, v.each(which, 0, b)

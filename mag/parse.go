@@ -53,7 +53,7 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.ParseOptio
 	error) {
 	f := &parsed{src: src, index: x}
 	head := driver.ReadHead(src, o)
-	p := parser{r: wire.HeadRecord(formatName, head, src.Size()), f: f, opts: o}
+	p := parser{r: wire.HeadRecord(formatName, head, 0, src.Size()), f: f, opts: o}
 	p.parse()
 	closeErr := head.Close(f.end)
 	if p.r.Err() != nil {

@@ -20,7 +20,7 @@ type Driver interface {
 	// rest, or nil if there is nothing else. It runs under a guard: opening fails if the
 	// file is cut short meanwhile. src stays valid for the functions of Parsed until the
 	// model is closed. During Parse, Slice returns private memory; later it may alias the
-	// mapping: do not read again what Parse has checked.
+	// mapping: what Parse has checked is read again with ReadAgain, or not at all.
 	Parse(src Source, x *Index, o *ParseOptions) (*Parsed, error)
 }
 
@@ -174,6 +174,10 @@ type Source interface {
 	ReadAhead(p []byte, off int64) (int, error)
 	// Record records for Verify those of the bytes of ReadAhead that are structure.
 	Record(b []byte, off int64) error
+	// ReadAgain is like ReadAt for structure that Parse has read, after Parse: it fails with
+	// ErrCorrupt if the file has other bytes by now. So a format need not keep what is large and
+	// rarely used, such as a vocabulary. See ReadAgain.
+	ReadAgain(p []byte, off int64) (int, error)
 	// Compare compares a checksum while Parse or Load runs: with b, which was read at off and which
 	// contains all ranges of the checksum, or which is its content. It returns the number of the
 	// digest that is right, where those of Or follow those before. If Options.Check leaves

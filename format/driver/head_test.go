@@ -15,7 +15,18 @@ type headSource struct {
 	Source
 	b        []byte
 	size     int64
-	recorded int
+	recorded []byte     // one after the other
+	again    [][2]int64 // offsets and sizes of what was read again
+	refuses  bool       // to record
+}
+
+// numberedSource is a file of which no range is like another.
+func numberedSource(size int64) *headSource {
+	src := &headSource{b: make([]byte, size), size: size}
+	for i := range src.b {
+		src.b[i] = byte(i * 7 >> 3 * (i>>16 + 1))
+	}
+	return src
 }
 
 func (s *headSource) Size() int64 { return s.size }
@@ -24,60 +35,90 @@ func (s *headSource) ReadAhead(p []byte, off int64) (int, error) {
 	return bytes.NewReader(s.b).ReadAt(p, off)
 }
 
-func (s *headSource) Record(b []byte, _ int64) error { s.recorded = len(b); return nil }
+func (s *headSource) ReadAgain(p []byte, off int64) (int, error) {
+	s.again = append(s.again, [2]int64{off, int64(len(p))})
+	return s.ReadAhead(p, off)
+}
+
+func (s *headSource) Record(b []byte, off int64) error {
+	if s.refuses || off != int64(len(s.recorded)) {
+		return errEnd
+	}
+	s.recorded = append(s.recorded, b...)
+	return nil
+}
 
 func TestHead(t *testing.T) {
-	src := &headSource{b: make([]byte, 1<<20), size: 1 << 20}
-	for i := range src.b {
-		src.b[i] = byte(i * 7 >> 3)
-	}
+	src := numberedSource(1 << 20)
 	o := &ParseOptions{Context: context.Background(), Memory: NewMemory(2 << 20)}
 	h := ReadHead(src, o)
 	for _, n := range []int64{0, 1, 16 << 10, 17 << 10, 400_000, 400_001, 1 << 20} {
-		b, err := h.Need(n)
+		b, err := h.Need(0, n)
 		if err != nil || int64(len(b)) < n || !bytes.Equal(b, src.b[:len(b)]) {
 			t.Fatal(n, len(b), err)
 		}
 		h.Expect(n + 100)
 	}
-	if _, err := h.Need(1<<20 + 1); !errors.Is(err, tensor.ErrTruncated) {
+	if _, err := h.Need(0, 1<<20+1); !errors.Is(err, tensor.ErrTruncated) {
 		t.Error(err)
 	}
 	if o.Memory.used.Load() != 1<<20 {
 		t.Error(o.Memory.used.Load())
 	}
-	if err := h.Close(1000); err != nil || src.recorded != 1000 || o.Memory.used.Load() != 0 {
-		t.Error(err, src.recorded, o.Memory.used.Load())
+	if err := h.Close(1000); err != nil || len(src.recorded) != 1000 || o.Memory.used.Load() != 0 {
+		t.Error(err, len(src.recorded), o.Memory.used.Load())
 	}
 }
 
-// TestHeadTake: what is taken stays, whether it is most of what was read or not.
-func TestHeadTake(t *testing.T) {
-	src := &headSource{b: make([]byte, 3<<20), size: 3 << 20}
-	for i := range src.b {
-		src.b[i] = byte(i * 7 >> 3)
-	}
-	o := &ParseOptions{Context: t.Context(), Memory: NewMemory(0)}
-	var taken [][]byte
-	want := [][]byte{src.b[24:], src.b[100:200], src.b[24 : 2<<20]}
-	for _, w := range want {
-		h := ReadHead(src, o)
-		_, err := h.Need(3 << 20)
+// TestHeadDiscards: the bytes before those that are needed are recorded, and make room.
+func TestHeadDiscards(t *testing.T) {
+	const size = 8 << 20
+	src := numberedSource(size)
+	o := &ParseOptions{Context: t.Context(), Memory: NewMemory(1 << 20)}
+	h := ReadHead(src, o)
+	for at := int64(0); at < size; at += 1000 {
+		end := min(at+2000, size)
+		b, err := h.Need(at, end)
 		expect.OK(t, err)
-		from := int64(bytes.Index(src.b, w[:100]))
-		taken = append(taken, h.Take(from, from+int64(len(w))))
-		expect.OK(t, h.Close(0))
-	}
-	clear(src.b)
-	other := ReadHead(src, o) // which must not have the memory of another one
-	_, err := other.Need(3 << 20)
-	expect.OK(t, err)
-	for i, b := range taken {
-		if len(b) != len(want[i]) || bytes.Count(b, []byte{0}) > len(b)/100 {
-			t.Errorf("%d bytes were overwritten", len(b))
+		if !bytes.Equal(b[:end-at], src.b[at:end]) {
+			t.Fatalf("other bytes at %d", at)
 		}
 	}
-	expect.OK(t, other.Close(0))
+	expect.OK(t, h.Close(size-10))
+	expect.Equal(t, []any{true, int64(0)}, []any{bytes.Equal(src.recorded, src.b[:size-10]), o.Memory.used.Load()})
+	h = ReadHead(src, o)
+	defer h.Close(0)
+	_, err := h.Need(0, 5000)
+	expect.OK(t, err)
+	src.refuses = true
+	_, err = h.Need(4000, 100_000)
+	if err != errEnd {
+		t.Errorf("what cannot be recorded: %v", err)
+	}
+}
+
+// TestReadAgain: what was read before is read again in the pieces in which that is compared, up to
+// its end, and is not recorded again.
+func TestReadAgain(t *testing.T) {
+	src := numberedSource(8 << 20)
+	const from, end = 1<<20 - 100, 3<<20 + 100
+	m := NewMemory(0)
+	h := ReadAgain(src, m, from, end)
+	for at := int64(from); at < end; at += 100 {
+		next := min(at+100, end)
+		b, err := h.Need(at, next)
+		expect.OK(t, err)
+		if !bytes.Equal(b[:next-at], src.b[at:next]) {
+			t.Fatalf("other bytes at %d", at)
+		}
+	}
+	_, err := h.Need(end-100, end+1)
+	if !errors.Is(err, tensor.ErrTruncated) {
+		t.Errorf("beyond the end: %v", err)
+	}
+	expect.OK(t, h.Close(end))
+	want := [][2]int64{{from, 100}, {1 << 20, 1 << 20}, {2 << 20, 1 << 20}, {3 << 20, 100}}
+	expect.Equal(t, []any{want, []byte(nil), int64(0)}, []any{src.again, src.recorded, m.used.Load()})
 }
 
 // TestHeadLimits: what a file claims is not allocated before most of it was read, nor beyond a limit.
@@ -100,7 +141,7 @@ func TestHeadLimits(t *testing.T) {
 		src := &headSource{b: make([]byte, 1<<20), size: tt.size}
 		o := &ParseOptions{Context: tt.ctx, Memory: NewMemory(tt.memory)}
 		h := ReadHead(src, o)
-		_, err := h.Need(tt.need)
+		_, err := h.Need(0, tt.need)
 		if tt.want == errEnd && err == nil || tt.want != errEnd && !errors.Is(err, tt.want) || tt.most > 0 && o.Memory.used.Load() > 64*tt.most {
 			t.Errorf("%s: %v with %d bytes", tt.name, err, o.Memory.used.Load())
 		}

@@ -14,6 +14,7 @@ import (
 type decoder struct {
 	r    wire.Record
 	head *driver.Head // nil if everything is in memory
+	from int64        // where the value of the current entry begins
 }
 
 // whole returns a decoder for bytes in memory.
@@ -49,53 +50,66 @@ func (d *decoder) typ(field string) valueType {
 
 // entry is an entry of the metadata.
 type entry struct {
-	key   []byte
-	typ   valueType
-	value []byte
-	at    int64 // of the value
+	key      string
+	typ      valueType
+	value    []byte // nil for a large one that is not in memory
+	at, size int64  // of the value
 }
 
 // entry reads and checks the next entry.
 func (d *decoder) entry() (e entry) {
 	d.r.Begin()
-	e.key = d.text("metadata key")
+	e.key = string(d.text("metadata key"))
 	e.typ = d.typ("metadata type")
 	e.at = d.r.Offset()
+	d.from = e.at
 	d.values(e.typ, 1, 0)
-	e.value = d.r.Window(e.at, d.r.Offset())
+	e.size = d.r.Offset() - e.at
+	e.value = d.r.Window(e.at, e.at+e.size)
 	return e
 }
 
-// values checks n values of a type, which are in arrays that are nested depth deep. It expects the
-// next strings to be as long as those before.
+// field is the field of errors about values.
+const field = "metadata value"
+
+// values checks n values of a type, which are in arrays that are nested depth deep.
 func (d *decoder) values(t valueType, n uint64, depth int) {
-	const field = "metadata value"
 	r := &d.r
-	from := r.Offset()
-	switch t {
-	case typeString:
-		for i := uint64(0); i < n && r.Err() == nil; i++ {
-			d.expect(from, i, n, minString)
+	for n > 0 && r.Err() == nil {
+		step := uint64(1)
+		switch t {
+		case typeString:
 			d.text(field)
-		}
-		d.expect(from, 0, 0, 0)
-	case typeArray:
-		for ; n > 0 && r.Err() == nil; n-- {
+		case typeArray:
 			if depth == maxDepth {
 				err := fmt.Errorf("%w: arrays are nested more than %d deep", format.ErrLimit, maxDepth)
 				r.Fail(field, r.Offset(), err)
 			}
 			elem, count := d.list()
 			d.values(elem, count, depth+1)
-		}
-	case typeBool:
-		for i, v := range r.Bytes(field, n) {
-			if v > 1 {
-				r.BadItem(field, i, format.ErrCorrupt, "%d is no bool", v)
+		default:
+			step = min(n, itemsStep)
+			b := r.Items(field, step, valueSizes[t])
+			if t == typeBool {
+				d.checkBools(b)
 			}
 		}
-	default:
-		r.Items(field, n, valueSizes[t])
+		n -= step
+		if r.Offset()-d.from > mostKept {
+			r.Discard()
+		}
+	}
+}
+
+// itemsStep is the number of items of an array that are read at once.
+const itemsStep = 1 << 10
+
+// checkBools checks the items that were just read.
+func (d *decoder) checkBools(b []byte) {
+	for i, v := range b {
+		if v > 1 {
+			d.r.BadItem(field, i, format.ErrCorrupt, "%d is no bool", v)
+		}
 	}
 }
 

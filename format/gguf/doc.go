@@ -134,9 +134,10 @@
 // Metadata returns the types common to all formats: integers as int64 (larger uint64
 // values as json.Number), floats as float64, arrays as JSON (json.RawMessage). In
 // JSON, floats always have a point or an exponent, NaN and infinities are strings, and
-// invalid UTF-8 is replaced. Values are decoded lazily, within Options.MaxMemory:
-// opening only copies the bytes of a vocabulary. [File.Typed] returns values with their
-// types in the file.
+// invalid UTF-8 is replaced. Values are decoded lazily, within Options.MaxMemory. An open
+// model keeps the bytes of those up to 16 KiB, and reads larger ones, such as a vocabulary, each
+// time; they are ErrCorrupt if they are not what they were when the model was opened.
+// [File.Typed] returns values with their types in the file.
 //
 // The writer accepts both forms. Values of a GGUF type (uint8, []string, [Int64]) keep
 // it. Others get the type that llama.cpp uses: an int64 becomes a uint32, an int32 if it

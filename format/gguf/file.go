@@ -47,7 +47,7 @@ func From(m *format.Model) (*File, bool) {
 func (f *File) Typed() (m schema.Metadata, err error) {
 	err = f.Guard(func() (err error) {
 		if f.f != nil { // the model may be of another format
-			m, err = f.f.metadata(entry.typed)
+			m, err = f.f.metadata((*decoder).typed)
 		}
 		return err
 	})

@@ -32,11 +32,11 @@ type located struct{ value, at int64 }
 
 // note takes an entry that describes the file; the first of each key counts.
 func (p *part) note(e *entry) error {
-	key := slices.Index(fileKeys[:], string(e.key))
+	key := slices.Index(fileKeys[:], e.key)
 	if key < 0 || p.said[key].at > 0 {
 		return nil
 	}
-	n, isInteger := e.neutral().(int64)
+	n, isInteger := whole(e.value).neutral(e.typ).(int64)
 	p.said[key] = located{n, e.at}
 	if key == alignment {
 		return checkStoredAlign(e, n)

@@ -18,6 +18,7 @@ const (
 	minEntry   = 13 // an empty key, a type, one byte
 	minTensor  = 24 // an empty name, no dims
 	minString  = 8  // an empty one
+	minArray   = 12 // an empty one
 
 	defaultAlign = 32
 	minAlign     = 8

@@ -5,8 +5,10 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"math"
+	"slices"
 	"strings"
 
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/schema"
 	"github.com/weightmap/weightmap/internal/jsontext"
 	"github.com/weightmap/weightmap/internal/memory"
@@ -23,29 +25,51 @@ type (
 
 // neutral returns the metadata with the types common to all formats. It is called on demand since
 // decoding a vocabulary takes longer than the rest of opening.
-func (f *parsed) neutral() (schema.Metadata, error) { return f.metadata(entry.neutral) }
+func (f *parsed) neutral() (schema.Metadata, error) { return f.metadata((*decoder).neutral) }
 
 // metadata returns the entries of the model, with their values as value returns
 // them, if the model may take the memory for that.
-func (f *parsed) metadata(value func(entry) any) (schema.Metadata, error) {
+func (f *parsed) metadata(value func(d *decoder, t valueType) any) (schema.Metadata, error) {
 	p := &f.parts[0]
-	if p.count == 0 {
+	if len(p.entries) == 0 {
 		return nil, nil
 	}
-	room := entrySize*int64(p.count) + mostGrowth*int64(len(p.meta))
+	room := entrySize*int64(len(p.entries)) + mostGrowth*(p.meta-headerSize)
 	err := f.memory.Reserve(room)
 	if err != nil {
 		return nil, wire.Error(formatName, "metadata", headerSize, err)
 	}
 	defer f.memory.Release(room)
-	m := make(schema.Metadata, 0, p.count)
-	for e := range entries(p.meta) {
+	m := make(schema.Metadata, 0, len(p.entries))
+	for i := range p.entries {
+		e := &p.entries[i]
 		// The metadata of a whole model does not tell how it was split.
-		if len(f.parts) == 1 || !isSplitKey(string(e.key)) {
-			m = append(m, schema.Entry{Key: string(e.key), Value: value(e)})
+		if len(f.parts) > 1 && isSplitKey(e.key) {
+			continue
 		}
+		v, err := f.decode(e, value)
+		if err != nil {
+			return nil, err
+		}
+		m = append(m, schema.Entry{Key: e.key, Value: v})
 	}
 	return m, nil
+}
+
+// decode returns the value of an entry of the model as value returns it. A large one is read again.
+func (f *parsed) decode(e *entry, value func(d *decoder, t valueType) any) (any, error) {
+	if e.value != nil {
+		return value(whole(e.value), e.typ), nil
+	}
+	end := e.at + e.size
+	head := driver.ReadAgain(f.parts[0].src, f.memory, e.at, end)
+	d := &decoder{r: wire.HeadRecord(formatName, head, e.at, end), head: head}
+	v := value(d, e.typ)
+	closeErr := head.Close(end)
+	if d.r.Err() != nil {
+		return nil, named(d.r.Err(), "key", e.key)
+	}
+	return v, closeErr
 }
 
 // value implements driver.Parsed.LazyValue.
@@ -54,21 +78,19 @@ func (f *parsed) value(key string) (value any, ok bool, err error) {
 	if len(f.parts) > 1 && isSplitKey(key) {
 		return nil, false, nil
 	}
-	for _, at := range p.at {
-		n := binary.LittleEndian.Uint64(p.meta[at:]) // Parse has compared it with what is left
-		if string(p.meta[at+8:][:n]) != key {
-			continue
-		}
-		e := whole(p.meta[at:]).entry()
-		room := entrySize + mostGrowth*int64(len(e.value))
-		err = f.memory.Reserve(room)
-		if err != nil {
-			return nil, true, wire.Error(formatName, "metadata", headerSize+int64(at), err)
-		}
-		defer f.memory.Release(room)
-		return e.neutral(), true, nil
+	i := slices.IndexFunc(p.entries, func(e entry) bool { return e.key == key })
+	if i < 0 {
+		return nil, false, nil
 	}
-	return nil, false, nil
+	e := &p.entries[i]
+	room := entrySize + mostGrowth*e.size
+	err = f.memory.Reserve(room)
+	if err != nil {
+		return nil, true, wire.Error(formatName, field, e.at, err)
+	}
+	defer f.memory.Release(room)
+	value, err = f.decode(e, (*decoder).neutral)
+	return value, true, err
 }
 
 // The maximum memory of values, typed or as JSON.
@@ -77,27 +99,29 @@ const (
 	mostGrowth = 6  // for each byte in the file, such as a bool or an escaped character
 )
 
-// neutral returns the value as all formats have it.
-func (e entry) neutral() any {
-	d := whole(e.value)
-	if e.typ != typeArray {
-		return schema.Number(d.value(e.typ))
+// neutral returns the value, which is all that is left, as all formats have it.
+func (d *decoder) neutral(t valueType) any {
+	if t != typeArray {
+		return schema.Number(d.value(t))
 	}
-	w := jsontext.Writer{Replace: true, B: make([]byte, 0, whole(e.value).jsonSize())}
-	d.json(&w, e.typ)
+	w := jsontext.Writer{Replace: true}
+	elem, n := d.list()
+	size := d.r.Left() + minArray
+	if elem == typeString { // the size if nothing is escaped
+		const inFile, asJSON = 8, 3 // the length; quotes and a comma
+		size = d.r.Left() - (inFile-asJSON)*int64(n) + 2
+	}
+	w.B = make([]byte, 0, size)
+	d.jsonList(&w, elem, n)
 	return json.RawMessage(w.B)
 }
 
-// jsonSize returns the size of an array of strings as JSON if nothing in it is escaped. Of any
-// other array it returns the size in the file.
-func (d *decoder) jsonSize() int64 {
-	const inFile, asJSON = 8, 3 // the length; quotes and a comma
-	size := d.r.Left()
-	elem, n := d.list()
-	if elem == typeString {
-		size = d.r.Left() - (inFile-asJSON)*int64(n) + 2
-	}
-	return size
+// jsonList writes the next n values, of an array. Each is needed once.
+func (d *decoder) jsonList(w *jsontext.Writer, elem valueType, n uint64) {
+	jsontext.List(w, make([]struct{}, n), func(struct{}) {
+		d.json(w, elem)
+		d.r.Discard()
+	})
 }
 
 // json writes the next value.
@@ -105,38 +129,38 @@ func (d *decoder) json(w *jsontext.Writer, t valueType) {
 	r := &d.r
 	switch t {
 	case typeString:
-		w.Text(memory.String(d.text("")))
+		w.Text(memory.String(d.text(field)))
 	case typeArray:
 		elem, n := d.list()
-		jsontext.List(w, make([]struct{}, n), func(struct{}) { d.json(w, elem) })
+		d.jsonList(w, elem, n)
 	case typeBool:
-		w.Bool(r.U8("") != 0)
+		w.Bool(r.U8(field) != 0)
 	case typeUint8:
-		w.Int(int64(r.U8("")))
+		w.Int(int64(r.U8(field)))
 	case typeInt8:
-		w.Int(int64(int8(r.U8(""))))
+		w.Int(int64(int8(r.U8(field))))
 	case typeUint16:
-		w.Int(int64(r.U16("")))
+		w.Int(int64(r.U16(field)))
 	case typeInt16:
-		w.Int(int64(int16(r.U16(""))))
+		w.Int(int64(int16(r.U16(field))))
 	case typeUint32:
-		w.Int(int64(r.U32("")))
+		w.Int(int64(r.U32(field)))
 	case typeInt32:
-		w.Int(int64(r.I32("")))
+		w.Int(int64(r.I32(field)))
 	case typeUint64:
-		w.Uint(r.U64(""))
+		w.Uint(r.U64(field))
 	case typeInt64:
-		w.Int(r.I64(""))
+		w.Int(r.I64(field))
 	case typeFloat32:
-		w.Float(float64(math.Float32frombits(r.U32(""))), 64)
+		w.Float(float64(math.Float32frombits(r.U32(field))), 64)
 	case typeFloat64:
-		w.Float(math.Float64frombits(r.U64("")), 64)
+		w.Float(math.Float64frombits(r.U64(field)), 64)
 	}
 }
 
-// typed returns the value with the type that it has in the file.
-func (e entry) typed() any {
-	switch v := whole(e.value).value(e.typ).(type) {
+// typed returns the value, which is all that is left, with the type that it has in the file.
+func (d *decoder) typed(t valueType) any {
+	switch v := d.value(t).(type) {
 	case int64:
 		return Int64(v)
 	case float64:
@@ -146,35 +170,38 @@ func (e entry) typed() any {
 	}
 }
 
-// value returns the next value, an array as a slice of its elements' type.
+// value returns the value, which is all that is left, an array as a slice of its elements' type.
 func (d *decoder) value(t valueType) any {
 	switch t {
 	case typeString:
-		return string(d.text(""))
+		return string(d.text(field))
 	case typeArray:
-		return d.array()
+		elem, n := d.list()
+		if elem == typeString {
+			return d.strings(n, d.r.Left()-minString*int64(n))
+		}
+		return d.array(elem, n)
 	}
-	return fixed[t](d.r.Bytes("", valueSizes[t]), 0)
+	return fixed[t](d, 1, false)
 }
 
-func (d *decoder) array() any {
-	elem, n := d.list()
+// array returns the next n values.
+func (d *decoder) array(elem valueType, n uint64) any {
 	switch elem {
 	case typeString:
-		return d.strings(n)
+		return d.strings(n, 0)
 	case typeArray:
 		lists := make([]any, n)
 		for i := range lists {
-			lists[i] = d.array()
+			lists[i] = d.array(d.list())
 		}
 		return lists
 	}
-	size := valueSizes[elem]
-	return fixed[elem](d.r.Items("", n, size), int(size))
+	return fixed[elem](d, n, true)
 }
 
-// fixed decode values of the fixed-size types, by their type.
-var fixed = [numValueTypes]func(b []byte, size int) any{
+// fixed decode the next n values of the fixed-size types, by their type, to a slice or to one.
+var fixed = [numValueTypes]func(d *decoder, n uint64, isList bool) any{
 	typeUint8:   decode[uint8],
 	typeInt8:    decode[int8],
 	typeUint16:  decode[uint16],
@@ -188,33 +215,34 @@ var fixed = [numValueTypes]func(b []byte, size int) any{
 	typeFloat64: decode[float64],
 }
 
-// decode decodes one value, or a slice of those of size bytes if that is not 0.
-func decode[T any](b []byte, size int) any {
-	if size == 0 {
-		var v T
-		_, _ = binary.Decode(b, binary.LittleEndian, &v)
-		return v
+// decode decodes n values of the size of a T.
+func decode[T any](d *decoder, n uint64, isList bool) any {
+	list := make([]T, n)
+	var one T
+	size := uint64(binary.Size(one))
+	for rest := list; len(rest) > 0; {
+		step := rest[:min(len(rest), itemsStep)]
+		_, _ = binary.Decode(d.r.Items(field, uint64(len(step)), size), binary.LittleEndian, step)
+		d.r.Discard()
+		rest = rest[len(step):]
 	}
-	list := make([]T, len(b)/size)
-	_, _ = binary.Decode(b, binary.LittleEndian, list)
-	return list
+	if isList {
+		return list
+	}
+	return list[0]
 }
 
-// strings returns n strings, which share memory: of a vocabulary, each would take 8 to 16 bytes
-// more.
-func (d *decoder) strings(n uint64) []string {
-	ahead := *d
-	size := 0
-	for range n {
-		size += len(ahead.text(""))
-	}
+// strings returns n strings of size bytes, or of an unknown size if that is 0. They share memory:
+// of a vocabulary, each would take 8 to 16 bytes more.
+func (d *decoder) strings(n uint64, size int64) []string {
 	var all strings.Builder
-	all.Grow(size)
+	all.Grow(int(size))
 	list := make([]string, n)
 	for i := range list {
 		from := all.Len()
-		all.Write(d.text(""))
+		all.Write(d.text(field))
 		list[i] = all.String()[from:]
+		d.r.Discard()
 	}
 	return list
 }
@@ -222,7 +250,19 @@ func (d *decoder) strings(n uint64) []string {
 // native returns the metadata of the model with the types that they have in the
 // file. A copy within the format keeps these.
 func (f *parsed) native() (*schema.Native, error) {
-	return &schema.Native{Format: formatName, Raw: f.parts[0].meta}, nil
+	p := &f.parts[0]
+	n := p.meta - headerSize
+	err := f.memory.Reserve(n)
+	if err != nil {
+		return nil, wire.Error(formatName, "metadata", headerSize, err)
+	}
+	defer f.memory.Release(n)
+	raw := make([]byte, n)
+	_, err = p.src.ReadAgain(raw, headerSize)
+	if err != nil {
+		return nil, wire.Place(err, formatName, "", "metadata")
+	}
+	return &schema.Native{Format: formatName, Raw: raw}, nil
 }
 
 // originals returns the entries of the file that is copied, by key.
@@ -232,9 +272,9 @@ func originals(p *schema.Schema) map[string]entry {
 	}
 	all := make(map[string]entry, len(p.Metadata))
 	for e := range entries(p.Native.Raw) {
-		_, repeated := all[string(e.key)]
+		_, repeated := all[e.key]
 		if !repeated {
-			all[string(e.key)] = e
+			all[e.key] = e
 		}
 	}
 	return all
@@ -243,10 +283,10 @@ func originals(p *schema.Schema) map[string]entry {
 // unchanged reports whether a value of a schema is what neutral returns, type and value. The zero
 // entry is none.
 func (e entry) unchanged(v any) bool {
-	if e.key == nil {
+	if e.value == nil {
 		return false
 	}
-	switch x := e.neutral().(type) {
+	switch x := whole(e.value).neutral(e.typ).(type) {
 	case float64:
 		v, ok := v.(float64)
 		return ok && math.Float64bits(x) == math.Float64bits(v)

@@ -54,13 +54,13 @@ func plural(n int, one, more string) string {
 // repeated counts the entries whose key occurred before.
 func (f *parsed) repeated() (key string, n int) {
 	for i := range f.parts {
-		seen := make(map[string]bool, f.parts[i].count)
-		for e := range entries(f.parts[i].meta) {
-			if seen[string(e.key)] {
-				key = string(e.key)
+		seen := make(map[string]bool, len(f.parts[i].entries))
+		for _, e := range f.parts[i].entries {
+			if seen[e.key] {
+				key = e.key
 				n++
 			}
-			seen[string(e.key)] = true
+			seen[e.key] = true
 		}
 	}
 	return key, n

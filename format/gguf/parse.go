@@ -1,6 +1,7 @@
 package gguf
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"math"
@@ -25,21 +26,17 @@ type parsed struct {
 
 // part is one file.
 type part struct {
-	src   driver.Source
-	size  int64 // of src
-	space driver.Space
-	meta  []byte // all entries, as they are in the file
-	at    []int  // where each begins in meta
-	count int    // of entries
-	align int64
-	head  int64 // the end of the records of tensors
-	data  int64 // where tensor data begins
-	end   int64 // of the data of the last tensor
-	said  [len(fileKeys)]located
+	src     driver.Source
+	size    int64 // of src
+	space   driver.Space
+	entries []entry // those with large values without them
+	meta    int64   // the end of the metadata
+	align   int64
+	head    int64 // the end of the records of tensors
+	data    int64 // where tensor data begins
+	end     int64 // of the data of the last tensor
+	said    [len(fileKeys)]located
 }
-
-// atBytes is the memory of the place of an entry.
-const atBytes = 8
 
 // parser reads the files of a model, one after the other.
 type parser struct {
@@ -84,7 +81,7 @@ func sums() []driver.Sum { return []driver.Sum{{Name: "header"}} }
 // readFile reads the structure of one file and adds it to the parts.
 func (p *parser) readFile(src driver.Source, space driver.Space) error {
 	head := driver.ReadHead(src, p.opts)
-	p.d = &decoder{r: wire.HeadRecord(formatName, head, src.Size()), head: head}
+	p.d = &decoder{r: wire.HeadRecord(formatName, head, 0, src.Size()), head: head}
 	p.part = part{src: src, size: src.Size(), space: space}
 	err := p.readStructure()
 	closeErr := head.Close(p.d.r.Offset())
@@ -119,41 +116,57 @@ func (p *parser) readStructure() error {
 			"%d tensors in all parts, at most %d are allowed", n, driver.MaxTensors)
 		return header.Err()
 	}
-	end := r.Offset()
-	err = p.addTensors(int(h.tensors))
-	if err != nil {
-		return err
-	}
-	err = p.opts.Memory.Reserve(end - headerSize)
-	if err != nil {
-		return wire.Error(formatName, "metadata", headerSize, err)
-	}
-	p.part.meta = p.d.head.Take(headerSize, end)
-	return nil
+	p.part.meta = r.Offset()
+	return p.addTensors(int(h.tensors))
 }
+
+const (
+	entryBytes = 96 // the memory of an entry besides its key and its value
+	// mostKept is the size up to which values are kept. Larger ones, such as a vocabulary, are read
+	// again when they are used.
+	mostKept = 16 << 10
+)
 
 // readEntries reads n entries of the metadata, which follow the header.
 func (p *parser) readEntries(n uint64) error {
 	r := &p.d.r
-	err := p.opts.Memory.Reserve(atBytes * int64(n))
+	err := p.opts.Memory.Reserve(entryBytes * int64(n))
 	if err != nil {
 		r.FailField("metadata_kv_count", err)
 		return r.Err()
 	}
-	p.part.count = int(n)
-	p.part.at = make([]int, 0, n)
-	for range p.part.count {
-		p.part.at = append(p.part.at, int(r.Offset()-headerSize))
-		e := p.d.entry()
+	p.part.entries = make([]entry, n)
+	for i := range p.part.entries {
+		e := &p.part.entries[i]
+		*e = p.d.entry()
 		if r.Err() != nil {
 			return named(r.Err(), "key", e.key)
 		}
-		err := p.part.note(&e)
+		err := p.keep(e)
+		if err != nil {
+			return named(err, "key", e.key)
+		}
+		err = p.part.note(e)
 		if err != nil {
 			return named(err, "key", e.key)
 		}
 	}
 	p.part.align = cmp.Or(p.part.said[alignment].value, defaultAlign)
+	return nil
+}
+
+// keep gives an entry that was just read memory for its value, unless that is large.
+func (p *parser) keep(e *entry) error {
+	kept := e.size
+	if e.size > mostKept {
+		e.value = nil
+		kept = 0
+	}
+	err := p.opts.Memory.Reserve(int64(len(e.key)) + kept)
+	if err != nil {
+		return wire.Error(formatName, "metadata value", e.at, err)
+	}
+	e.value = bytes.Clone(e.value)
 	return nil
 }
 
@@ -188,7 +201,7 @@ func readHeader(r *wire.Record) (h header) {
 }
 
 // named adds the name of an entry or a tensor to an error.
-func named(err error, what string, name []byte) error {
+func named(err error, what, name string) error {
 	e, ok := err.(*tensor.Error)
 	if !ok {
 		return err
@@ -235,7 +248,7 @@ func (p *parser) addTensors(n int) error {
 		t := p.d.record()
 		p.addTensor(&t, starts)
 		if r.Err() != nil {
-			return named(r.Err(), "tensor", t.name)
+			return named(r.Err(), "tensor", string(t.name))
 		}
 	}
 	return nil

@@ -57,6 +57,7 @@ func TestValueMemory(t *testing.T) {
 	file := vocabulary(tokens)
 	allocated := func(f func()) (bytes, allocs float64) {
 		const runs = 10
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // pools are per processor
 		var before, after runtime.MemStats
 		f()
 		runtime.ReadMemStats(&before)

@@ -56,7 +56,7 @@ func (o *objects) Tensor(t *driver.Tensor, p zip.Place) (taken bool, err error) 
 // parseObjects parses the pickle behind a header of length bytes.
 func (f *parsed) parseObjects(src driver.Source, first *driver.Head, length int64,
 	o *driver.ParseOptions) (*driver.Parsed, error) {
-	r := wire.HeadRecord("", first, src.Size())
+	r := wire.HeadRecord("", first, 0, src.Size())
 	r.Skip("header", uint64(length))
 	m := pickle.New(r, 0, -1, o.Memory)
 	defer m.Release()

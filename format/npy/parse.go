@@ -252,7 +252,7 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.ParseOptio
 		return nil, err
 	}
 	first := driver.ReadHead(src, o)
-	p := &parser{first: first.Need}
+	p := &parser{first: func(n int64) ([]byte, error) { return first.Need(0, n) }}
 	h := &p.head
 	err = p.read(src.Size())
 	if err != nil {

@@ -48,7 +48,7 @@ func (p *parser) parseLegacy() error {
 	h := driver.ReadHead(p.file.Src, p.opts)
 	h.Expect(64 << 10)
 	size := p.file.Src.Size()
-	m := pickle.New(wire.HeadRecord("", h, size), 0, -1, p.opts.Memory)
+	m := pickle.New(wire.HeadRecord("", h, 0, size), 0, -1, p.opts.Memory)
 	defer m.Release()
 	err := p.readLegacy(m)
 	closed := h.Close(m.Offset())

@@ -19,7 +19,7 @@ func (p *parser) parsePlain() error {
 	size := p.file.Src.Size()
 	p.held = zip.Entry{File: p.file, Stored: size, Size: size}
 	h := driver.ReadHead(p.file.Src, p.opts)
-	m := pickle.New(wire.HeadRecord("", h, size), 0, -1, p.opts.Memory)
+	m := pickle.New(wire.HeadRecord("", h, 0, size), 0, -1, p.opts.Memory)
 	defer m.Release()
 	err := p.readPlain(m)
 	closed := h.Close(m.Offset())

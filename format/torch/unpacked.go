@@ -118,7 +118,7 @@ func (p *parser) readFile(name, stores, prefix string) error {
 	p.folder.stores = stores
 	p.keys = make(map[string]int)
 	h := driver.ReadHead(src, p.opts)
-	m := pickle.New(wire.HeadRecord("", h, size), 0, size, p.opts.Memory)
+	m := pickle.New(wire.HeadRecord("", h, 0, size), 0, size, p.opts.Memory)
 	defer m.Release()
 	err = p.runPickle(m, name, size, prefix)
 	closed := h.Close(size)

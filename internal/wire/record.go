@@ -26,11 +26,12 @@ type Record struct {
 	base   int64 // file offset of buf[0]
 	size   int64 // file offset of the end of what can be read
 	err    error
-	head   Head // reads more of buf; nil if it is complete
+	head   Head  // reads more of buf; nil if it is complete
+	keep   int64 // file offset of the first byte that the head must keep
 
 	list   string // of the record, "" for none
 	item   int64  // number of the record in the list
-	start  int    // position of the record
+	start  int64  // file offset of the record
 	needed uint64 // bytes that the counts of the record take at least
 
 	count   int64 // records of the list
@@ -43,7 +44,7 @@ type Record struct {
 // place is where a field was read.
 type place struct {
 	name string
-	at   int64 // position, and above placeBits the size of a list's items
+	at   int64 // file offset, and above placeBits the size of a list's items
 }
 
 const (
@@ -51,10 +52,10 @@ const (
 	placeBits  = 56
 )
 
-// Head is the beginning of a file, which is read as far as needed: a driver.Head.
+// Head is a part of a file, which is read as far as needed: a driver.Head.
 type Head interface {
-	Need(n int64) ([]byte, error) // at least the first n bytes of the file
-	Expect(end int64)             // hints how far it will be read
+	Need(from, end int64) ([]byte, error) // the bytes of the file from from to end or beyond
+	Expect(end int64)                     // hints how far it will be read
 }
 
 // Field is a field of a record.
@@ -66,13 +67,13 @@ type Field struct {
 // NewRecord returns a Record at the beginning of buf, whose first byte is at offset base of a file
 // in the named format.
 func NewRecord(format string, buf []byte, base int64) Record {
-	return Record{format: format, buf: buf, base: base, size: base + int64(len(buf))}
+	return Record{format: format, buf: buf, base: base, start: base, size: base + int64(len(buf))}
 }
 
-// HeadRecord returns a Record at the beginning of a file of size bytes, which it reads as far as
-// needed. The bytes that it returns are valid until the head is closed.
-func HeadRecord(format string, head Head, size int64) Record {
-	return Record{format: format, head: head, size: size}
+// HeadRecord returns a Record of the part of a file between two offsets, which it reads as far as
+// needed. The bytes that it returns are valid until the head is closed, or until Discard.
+func HeadRecord(format string, head Head, from, end int64) Record {
+	return Record{format: format, head: head, base: from, keep: from, start: from, size: end}
 }
 
 // Begin begins a record at the next byte: Bad, BadField, At and Fits do not see earlier fields any
@@ -87,7 +88,7 @@ func (r *Record) begin(list string, i int64) {
 		r.list = list
 	}
 	r.item = i
-	r.start = r.pos
+	r.start = r.Offset()
 	r.needed = 0
 	r.fields = 0
 }
@@ -118,7 +119,7 @@ func (r *Record) note(name string) {
 	if !memory.Same(f.name, name) {
 		f.name = name
 	}
-	f.at = int64(r.pos)
+	f.at = r.Offset()
 	r.fields++
 }
 
@@ -207,14 +208,21 @@ func (r *Record) more(n uint64) bool {
 	if r.typical > 0 { // else the caller may have told the head
 		r.head.Expect(r.Offset() + r.typical*(r.count-r.item))
 	}
-	b, err := r.head.Need(r.Offset() + int64(n))
+	b, err := r.head.Need(r.keep, r.Offset()+int64(n))
 	if err != nil {
 		r.Fail(r.full(r.last()), r.Offset(), err)
 		return false
 	}
+	r.pos = int(r.Offset() - r.keep)
+	r.base = r.keep
 	r.buf = b
 	return true
 }
+
+// Discard says that the bytes up to here are not needed any more, so that a head need not keep
+// them. Bytes that were returned are valid until the next read, and Window and MoveTo do not know
+// them afterwards.
+func (r *Record) Discard() { r.keep = r.Offset() }
 
 // Uint32s is a list of integers of four bytes as they are in the file.
 type Uint32s []byte
@@ -301,7 +309,7 @@ func (r *Record) BadRecord(name string, sentinel error, text string, args ...any
 	if r.err != nil {
 		return
 	}
-	r.Stop(Errorf(r.format, r.full(name), r.base+int64(r.start), sentinel, text, args...))
+	r.Stop(Errorf(r.format, r.full(name), r.start, sentinel, text, args...))
 }
 
 // Fail records an error about a field at a file offset. An err that names its field keeps its
@@ -380,10 +388,10 @@ func (r *Record) place(name string) (offset, item int64) {
 		i := (r.fields - 1 - n) % mostFields
 		if r.read[i].name == name {
 			at := r.read[i].at
-			return r.base + at&(1<<placeBits-1), at >> placeBits
+			return at & (1<<placeBits - 1), at >> placeBits
 		}
 	}
-	return r.base + int64(r.start), 0
+	return r.start, 0
 }
 
 // last returns the name of the field that was read last.
@@ -409,11 +417,11 @@ func (r *Record) full(name string) string {
 // It is for tests, which compare them with a table.
 func (r *Record) Fields() []Field {
 	var list []Field
-	end := int64(r.pos)
+	end := r.Offset()
 	for n := range min(r.fields, mostFields) {
 		i := (r.fields - 1 - n) % mostFields
 		at := r.read[i].at & (1<<placeBits - 1)
-		list = append(list, Field{r.read[i].name, at - int64(r.start), end - at})
+		list = append(list, Field{r.read[i].name, at - r.start, end - at})
 		end = at
 	}
 	slices.Reverse(list)

@@ -42,11 +42,11 @@ type growing struct {
 
 func (g *growing) Expect(end int64) { g.expect = append(g.expect, end) }
 
-func (g *growing) Need(n int64) ([]byte, error) {
+func (g *growing) Need(from, n int64) ([]byte, error) {
 	if g.err != nil {
 		return nil, g.err
 	}
-	return bytes.Clone(g.file[:n]), nil
+	return bytes.Clone(g.file[from:n]), nil
 }
 
 // numbered returns the bytes 1, 2, 3 to n.
@@ -89,7 +89,7 @@ func TestRecordReads(t *testing.T) {
 			open func(file []byte) Record
 		}{
 			{"memory", func(file []byte) Record { return NewRecord("test", file, 100) }},
-			{"head", func(file []byte) Record { return HeadRecord("test", &growing{file: file}, int64(len(file))) }},
+			{"head", func(file []byte) Record { return HeadRecord("test", &growing{file: file}, 0, int64(len(file))) }},
 		} {
 			t.Run(tt.name+" "+way.name, func(t *testing.T) {
 				r := way.open(numbered(16))
@@ -167,7 +167,7 @@ func TestRecordFails(t *testing.T) {
 // TestRecords names the records of a list, ends after a failure, and tells the head how far it will be read.
 func TestRecords(t *testing.T) {
 	head := &growing{file: make([]byte, 100)}
-	r := HeadRecord("test", head, 100)
+	r := HeadRecord("test", head, 0, 100)
 	r.U32("count")
 	seen := 0
 	for i := range r.Records("row", 5, 10) {
@@ -244,6 +244,42 @@ func TestRecordMoves(t *testing.T) {
 	}
 }
 
+// TestRecordDiscards: the head need not keep what was discarded, and offsets stay the same.
+func TestRecordDiscards(t *testing.T) {
+	r := HeadRecord("test", &growing{file: numbered(40)}, 10, 40)
+	r.Begin()
+	first := r.U16("first")
+	r.Discard()
+	second := r.U16("second")
+	kept := r.U8("kept")
+	if diff := cmp.Diff([]uint16{0x0c0b, 0x0e0d, 15}, []uint16{first, second, uint16(kept)}); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if diff := cmp.Diff([]Field{{"first", 0, 2}, {"second", 2, 2}, {"kept", 4, 1}}, r.Fields()); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if r.Offset() != 15 || r.At("first") != 10 || r.At("kept") != 14 || r.Left() != 25 {
+		t.Errorf("at %d, fields at %d and %d, %d are left", r.Offset(), r.At("first"), r.At("kept"), r.Left())
+	}
+	if r.Window(10, 12) != nil || !bytes.Equal(r.Window(12, 15), []byte{13, 14, 15}) {
+		t.Error("other windows")
+	}
+	r.MoveTo(12)
+	if v := r.U16("again"); v != 0x0e0d || r.At("again") != 12 {
+		t.Errorf("%#x at %d", v, r.At("again"))
+	}
+	r.BadRecord("row", tensor.ErrCorrupt, "wrong")
+	if got, want := problemOf(r.Err()), (problem{tensor.ErrCorrupt, "row", 12}).String(); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	r = NewRecord("test", numbered(10), 100)
+	r.Skip("all", 10)
+	r.Discard()
+	if !bytes.Equal(r.Window(100, 102), []byte{1, 2}) {
+		t.Error("a Record of memory discards")
+	}
+}
+
 // TestListsEnd: beyond the ends of a list are zeros, also for a refused index that is negative on 32 bits.
 func TestListsEnd(t *testing.T) {
 	words := Uint32s(numbered(8))
@@ -257,7 +293,7 @@ func TestListsEnd(t *testing.T) {
 
 // TestRecordOfFailingHead: an error of the file names the field that was read.
 func TestRecordOfFailingHead(t *testing.T) {
-	r := HeadRecord("test", &growing{err: tensor.ErrLimit}, 100)
+	r := HeadRecord("test", &growing{err: tensor.ErrLimit}, 0, 100)
 	r.U16("x")
 	if got, want := problemOf(r.Err()), (problem{tensor.ErrLimit, "x", 0}).String(); got != want {
 		t.Errorf("%s, want %s", got, want)
