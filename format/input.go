@@ -1,6 +1,8 @@
 package format
 
 import (
+	"fmt"
+
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/checksum"
 	"github.com/weightmap/weightmap/internal/pass"
@@ -78,6 +80,17 @@ func (in *input) ReadAgain(p []byte, off int64) (int, error) {
 		return nil
 	})
 	return n, err
+}
+
+// changed returns a function that returns the error for structure of the file at a path that is not
+// what Parse has read.
+func (s *spaces) changed(path string) func(p *pass.Recorded) error {
+	return func(p *pass.Recorded) error {
+		why := fmt.Errorf("%w: changed since the file was opened", tensor.ErrCorrupt)
+		return &tensor.Error{
+			Format: s.format, Path: path, Field: "header", Offset: p.Offset, Err: why,
+		}
+	}
 }
 
 // Dir implements driver.Source.

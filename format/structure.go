@@ -1,12 +1,10 @@
 package format
 
 import (
-	"fmt"
 	"io"
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/pass"
-	"github.com/weightmap/weightmap/tensor"
 )
 
 // unchanged checks that the structure that Parse read has not changed in the files.
@@ -24,17 +22,6 @@ func (v *verification) unchanged() error {
 		}
 	}
 	return v.ctx.Err()
-}
-
-// changed returns a function that returns the error for structure of the file at a path that is not
-// what Parse has read.
-func (s *spaces) changed(path string) func(p *pass.Recorded) error {
-	return func(p *pass.Recorded) error {
-		why := fmt.Errorf("%w: changed since the file was opened", tensor.ErrCorrupt)
-		return &tensor.Error{
-			Format: s.format, Path: path, Field: "header", Offset: p.Offset, Err: why,
-		}
-	}
 }
 
 // Feed implements driver.Verification. It fails if bytes in or next to the range are not what Parse
