@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -38,6 +39,7 @@ func (t *table) use() {
 	}
 	t.add("held/mag/10000", atMost, 160, "B/tensor", t.held)
 	t.add("value/gguf/150000", atMost, 1.1, "x-value", vocabulary)
+	t.add("opening/gguf/150000", atMost, .5, "x-metadata", openedVocabulary)
 }
 
 // againstMap measures lookups of 10,000 long names in random order in a model, relative to a map.
@@ -144,9 +146,8 @@ func (t *table) reloaded(b *testing.B) float64 {
 	}, func() error { return verifying(path, 2) })
 }
 
-// vocabulary returns how much memory it takes to decode a GGUF array of 150,000 strings, relative to
-// the value itself.
-func vocabulary(b *testing.B) float64 {
+// withVocabulary returns the path of a GGUF file with an array of 150,000 strings.
+func withVocabulary(b *testing.B) string {
 	words := make([]string, 150_000)
 	for i := range words {
 		words[i] = fmt.Sprintf("word%d", i*7919%150_000)
@@ -156,7 +157,30 @@ func vocabulary(b *testing.B) float64 {
 	w, err := format.Create(path, p, noSync)
 	expect.OK(b, err)
 	expect.OK(b, w.Close())
-	m := opened(b, path)
+	return path
+}
+
+// openedVocabulary returns how much memory it takes to open a file with a vocabulary when the pools
+// are empty, relative to the metadata, which is the file.
+func openedVocabulary(b *testing.B) float64 {
+	path := withVocabulary(b)
+	runtime.GC()
+	runtime.GC()
+	before := totalAlloc()
+	expect.OK(b, opening(path)())
+	taken := totalAlloc() - before
+	for b.Loop() { // otherwise this runs again
+	}
+	info, err := os.Stat(path)
+	expect.OK(b, err)
+	return float64(taken) / float64(info.Size())
+}
+
+// vocabulary returns how much memory it takes to decode an array of 150,000 strings, relative to the
+// value itself.
+func vocabulary(b *testing.B) float64 {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // pools are per processor
+	m := opened(b, withVocabulary(b))
 	value, err := m.Value("tokenizer.ggml.tokens")
 	expect.OK(b, err)
 	text, ok := value.(json.RawMessage)
