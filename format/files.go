@@ -324,7 +324,7 @@ func (f *file) keep(h *handle, isWhole bool) {
 	}
 	plain, ok := h.file.(*source.File)
 	if ok {
-		h.file = plain.Kept() // the model may be forgotten without Close
+		plain.Keep() // the model may be forgotten without Close
 	}
 	f.of.kept++
 	f.kept = h
@@ -347,6 +347,10 @@ func (f *file) openDeclared() (*source.Region, error) {
 	}
 	return f.of.c.region(f.name, f.of.door().Path(f.name), h, !f.of.frozen)
 }
+
+// isUnused reports whether the file is mapped when it is first used, and was there when it was
+// declared.
+func (f *file) isUnused() bool { return f.region.Load() == nil && f.state == present && f.plain }
 
 // reopen returns the declared file: the one that was kept, or what its name refers to now.
 func (f *file) reopen() (*handle, error) {

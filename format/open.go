@@ -80,23 +80,13 @@ func OpenFile(f *os.File, off, size int64, opts *Options) (*Model, error) {
 	return m.finish(r, err, f.Name())
 }
 
-// isDir tells whether a path could not be mapped because it is a directory. It
-// is asked only after mapping failed, which spares the usual open a system call.
-func isDir(path string, err error) bool {
-	if !errors.Is(err, source.ErrNotRegular) {
-		return false
-	}
-	st, err := os.Stat(path)
-	return err == nil && st.IsDir()
-}
-
 func openPath(path string, opts *Options) (*Model, error) {
 	m, err := newModel(opts)
 	if err != nil {
 		return nil, wire.Place(err, "", path, "")
 	}
 	err = m.file.Open(path, m.files())
-	if isDir(path, err) {
+	if errors.Is(err, source.ErrDirectory) {
 		m.opening.door = inDirectory(path, m.opening.options.Root)
 		return m.openDir(path, true)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -217,4 +218,53 @@ func TestLockLimit(t *testing.T) {
 			t.Errorf("%v: %v", no, err)
 		}
 	}
+}
+
+// TestKeptFile: a file that was kept is closed if it is dropped, and not if it was closed or mapped.
+func TestKeptFile(t *testing.T) {
+	path := temp(t, ramp(10000))
+	dir, err := unix.Open(filepath.Dir(path), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	expect.OK(t, err)
+	defer unix.Close(dir)
+	kept := func() *File {
+		f, err := OpenAt(dir, filepath.Base(path), path)
+		expect.OK(t, err)
+		f.Keep()
+		return f
+	}
+	for _, tt := range []struct {
+		name string
+		end  func(f *File)
+	}{
+		{"dropped", func(*File) {}},
+		{"closed", func(f *File) { expect.OK(t, f.Close()) }},
+		{"closed twice", func(f *File) { expect.OK(t, errors.Join(f.Close(), f.Close())) }},
+		{"mapped", func(f *File) {
+			r, err := FromFile(f, f.Info(), path, Options{})
+			expect.OK(t, err)
+			expect.OK(t, r.Close())
+		}},
+	} {
+		tt.end(kept())
+		left := testhost.OpenFilesOf(t, path)
+		for range 500 {
+			if left == 0 {
+				break
+			}
+			runtime.GC()
+			runtime.Gosched()
+			left = testhost.OpenFilesOf(t, path)
+		}
+		if left != 0 {
+			t.Errorf("%s: it stays open", tt.name)
+		}
+	}
+	// What has the number of a descriptor that was closed is not closed by the collector.
+	other, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	expect.OK(t, err)
+	for range 5 {
+		runtime.GC()
+		runtime.Gosched()
+	}
+	expect.OK(t, unix.Close(other))
 }

@@ -20,6 +20,9 @@ import (
 // bytes cannot be mapped.
 var ErrNotRegular = fmt.Errorf("not a regular file%.0w", tensor.ErrUnsupported)
 
+// ErrDirectory is the ErrNotRegular of a directory.
+var ErrDirectory = fmt.Errorf("%w: directory", ErrNotRegular)
+
 // Open maps the regular file at path, for a zero Region. It rejects anything else, and never
 // blocks, even if another process replaces the file meanwhile: see openName. Errors wrap those of
 // package os. A file that is larger than the address space, or that the system cannot map for lack
@@ -112,7 +115,7 @@ func kindError(m fs.FileMode) error {
 	kind := "irregular file"
 	switch {
 	case m&fs.ModeDir != 0:
-		kind = "directory"
+		return ErrDirectory
 	case m&fs.ModeSymlink != 0:
 		kind = "link"
 	case m&fs.ModeNamedPipe != 0:

@@ -5,8 +5,8 @@ package source
 import (
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
+	"runtime"
 	"syscall"
 	"time"
 
@@ -14,11 +14,13 @@ import (
 )
 
 // File is an open regular file of the host. Opening an os.File in an os.Root takes 1.5 times as
-// long. A File is not closed by the garbage collector, and must not be in use when it is closed.
+// long. A File is not closed by the garbage collector before Keep, and must not be in use when it
+// is closed.
 type File struct {
-	fd   descriptor
-	info fileInfo // when it was opened
-	at   int64    // where Read is
+	fd     descriptor
+	info   fileInfo // when it was opened
+	at     int64    // where Read is
+	isKept bool     // it has a finalizer
 }
 
 var (
@@ -66,6 +68,7 @@ func (f *File) Info() fs.FileInfo { return &f.info }
 func (f *File) Stat() (fs.FileInfo, error) {
 	now := &fileInfo{path: f.info.path}
 	err := syscall.Fstat(int(f.fd), &now.st)
+	runtime.KeepAlive(f)
 	if err != nil {
 		return nil, &fs.PathError{Op: "stat", Path: now.path, Err: err}
 	}
@@ -74,7 +77,7 @@ func (f *File) Stat() (fs.FileInfo, error) {
 
 // Read implements fs.File.
 func (f *File) Read(p []byte) (int, error) {
-	n, err := f.fd.ReadAt(p, f.at)
+	n, err := f.ReadAt(p, f.at)
 	f.at += int64(n)
 	if n > 0 && err == io.EOF {
 		err = nil
@@ -83,21 +86,38 @@ func (f *File) Read(p []byte) (int, error) {
 }
 
 // ReadAt implements io.ReaderAt.
-func (f *File) ReadAt(p []byte, off int64) (int, error) { return f.fd.ReadAt(p, off) }
+func (f *File) ReadAt(p []byte, off int64) (int, error) {
+	n, err := f.fd.ReadAt(p, off)
+	runtime.KeepAlive(f)
+	return n, err
+}
 
-// Kept returns the file as one that the garbage collector closes. It takes the place of f.
-func (f *File) Kept() *os.File { return os.NewFile(uintptr(f.fd), f.info.path) }
+// Keep lets the garbage collector close the file. An os.File would cost two system calls.
+func (f *File) Keep() {
+	f.isKept = true
+	runtime.SetFinalizer(f, (*File).Close)
+}
 
 // Close implements fs.File.
 func (f *File) Close() error {
-	f.fd.close()
+	f.take().close()
 	return nil
+}
+
+// take returns the descriptor, which no longer belongs to f.
+func (f *File) take() descriptor {
+	if f.isKept {
+		runtime.SetFinalizer(f, nil)
+	}
+	fd := f.fd
+	f.fd = -1
+	return fd
 }
 
 // region maps the file, or reads it if it must be private. It takes ownership of f.
 func (f *File) region(o *Options) (*Region, error) {
 	r := &Region{path: f.info.path, name: f.info.path, debug: o.Debug || debugBuild}
-	err := r.mapDescriptor(f.fd, &f.info.st, 0, toEnd, o)
+	err := r.mapDescriptor(f.take(), &f.info.st, 0, toEnd, o)
 	if err != nil {
 		return nil, r.opened(err)
 	}

@@ -63,12 +63,27 @@ func openRegular(path string) (fd descriptor, st syscall.Stat_t, err error) {
 		return 0, st, &fs.PathError{Op: "stat", Path: path, Err: err}
 	}
 	if st.Mode&syscall.S_IFMT != syscall.S_IFREG {
-		f := os.NewFile(uintptr(n), path)
-		defer f.Close()
-		_, err := regular(f.Stat())
-		return 0, st, err
+		fd.close()
+		return 0, st, kindError(kindOf(&st))
 	}
 	return fd, st, nil
+}
+
+// kindOf returns the type bits of a file's status.
+func kindOf(st *syscall.Stat_t) fs.FileMode {
+	switch st.Mode & syscall.S_IFMT {
+	case syscall.S_IFREG:
+		return 0
+	case syscall.S_IFDIR:
+		return fs.ModeDir
+	case syscall.S_IFIFO:
+		return fs.ModeNamedPipe
+	case syscall.S_IFSOCK:
+		return fs.ModeSocket
+	case syscall.S_IFCHR, syscall.S_IFBLK:
+		return fs.ModeDevice
+	}
+	return fs.ModeIrregular
 }
 
 // openName maps the file at path. It maps the descriptor by its name, and parsing reads from the

@@ -31,8 +31,8 @@ type File struct{ os.File }
 // Info returns nil.
 func (*File) Info() fs.FileInfo { return nil }
 
-// Kept returns the file.
-func (f *File) Kept() *os.File { return &f.File }
+// Keep does nothing.
+func (*File) Keep() {}
 
 func (*File) region(*Options) (*Region, error) { return nil, errors.ErrUnsupported }
 
