@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -95,12 +96,16 @@ const often = 10_000
 func twice(b *testing.B, op func() error) float64 {
 	one := floor.Timed(op)
 	both := func(n int) (time.Duration, error) {
-		start := time.Now()
-		err := work.Each(context.Background(), 2, 2, func(int) error {
-			_, err := one(n)
+		var took [2]time.Duration
+		var ready sync.WaitGroup
+		ready.Add(len(took))
+		err := work.Each(context.Background(), len(took), len(took), func(i int) (err error) {
+			ready.Done()
+			ready.Wait() // otherwise the first goroutine may do both before the second runs
+			took[i], err = one(n)
 			return err
 		})
-		return time.Since(start) / 2, err
+		return max(took[0], took[1]) / 2, err
 	}
 	return floor.PairsOf(b, one, both).Ratio
 }
