@@ -307,7 +307,7 @@ func TestNotMapped(t *testing.T) {
 		t.Errorf("mapped: %+v, %q", s, m.Notes())
 	}
 	m = declared(t, dir, "w.bin")
-	m.At(1)
+	expect.OK(t, m.At(1).Use(func([]byte) error { return nil }))
 	if s := m.Stats(); s.Mapped != 72 || s.Heap != 0 || m.Notes() != nil {
 		t.Errorf("mapped, with another file: %+v, %q", s, m.Notes())
 	}

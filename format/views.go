@@ -31,11 +31,16 @@ func (m *Model) missing(name, field string) (tensor.View, error) {
 }
 
 // At returns tensor i in file order, for 0 <= i < Len. The view of any other i returns ErrNotFound.
+// Of a directory of files, and of external data, each is mapped when a tensor of it is first used.
 func (m *Model) At(i int) (v tensor.View) {
 	m = m.opened()
 	if uint(i) >= uint(m.index.Len()) {
 		v, _ = m.missing("", fmt.Sprintf("tensor %d", i))
 		return v
+	}
+	space, _, _ := m.index.Place(i)
+	if m.spaces.files[space].isUnused() && !m.index.Loaded(i) {
+		return tensor.View(memory.NewLazy[tensor.Info](m.info(i), pending{&m.owners[space]}))
 	}
 	_ = m.at(i, &v)
 	return v
@@ -66,8 +71,8 @@ func (m *Model) at(i int, v *tensor.View) error {
 	return nil
 }
 
-// Tensors iterates over the tensors by name, in the order of their records in the file. The view of
-// a tensor in a missing file returns that error from all its accessors.
+// Tensors iterates over the tensors by name, in the order of their records in the file, with the
+// views of At. The view of a tensor in a missing file returns that error from all its accessors.
 func (m *Model) Tensors() iter.Seq2[string, tensor.View] {
 	m = m.opened()
 	return func(yield func(string, tensor.View) bool) {
@@ -102,4 +107,31 @@ func (m *Model) info(i int) *tensor.Info {
 		}
 	}
 	return &b[i%blockSize]
+}
+
+// pending owns a tensor of a file that is mapped when a tensor of it is first used.
+type pending struct{ *owner }
+
+var _ memory.Lazy[tensor.Info] = pending{}
+
+// Map implements memory.Lazy.
+func (p pending) Map(info *tensor.Info) memory.Ref[tensor.Info] {
+	r := p.f.region.Load()
+	if r != nil && info.Size <= r.Size()-info.Offset {
+		var data []byte
+		if mem := r.Bytes(); mem != nil {
+			data = mem[info.Offset:][:info.Size]
+		}
+		return memory.New[tensor.Info](info, p.owner, data)
+	}
+	var v tensor.View
+	i, _ := p.m.index.Lookup(info.Name)
+	_ = p.m.at(i, &v)
+	return memory.Ref[tensor.Info](v)
+}
+
+// IsViewed implements memory.Lazy.
+func (p pending) IsViewed(info *tensor.Info) bool {
+	i, _ := p.m.index.Lookup(info.Name)
+	return p.m.copied(i) == ""
 }

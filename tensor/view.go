@@ -105,9 +105,13 @@ func (v View) Elems() int64 {
 
 // ZeroCopy reports whether Bytes and As return existing memory (of the model, a Slice or
 // a Clone) without copying. It is true if the data is in memory, uncompressed, aligned for
-// the dtype, and in the byte order of the host.
+// the dtype, and in the byte order of the host. A file that is mapped when a tensor of it is first
+// used counts as memory.
 func (v View) ZeroCopy() bool {
 	r := v.ref()
+	if lazy := r.Lazy(); lazy != nil {
+		return lazy.IsViewed(r.Info())
+	}
 	return viewed(r) && (memory.LittleEndian || r.Info().DType.Size() <= 1)
 }
 

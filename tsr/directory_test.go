@@ -137,6 +137,77 @@ func TestVerifySmallFiles(t *testing.T) {
 	}
 }
 
+// TestMapsWhatIsUsed: describing the tensors of a directory maps no file, and using one maps its file.
+func TestMapsWhatIsUsed(t *testing.T) {
+	testhost.NeedTimes(t)
+	testhost.NeedMaps(t)
+	empty := file(2, 1, [4]int32{1, 1, 1, 0}, nil).bytes()
+	files := map[string][]byte{"a.tsr": good, "b.tsr": empty, "c.tsr": good}
+	for _, tt := range []struct {
+		name string
+		use  func(v tensor.View) error
+	}{
+		{"Bytes", func(v tensor.View) error { _, err := v.Bytes(); return err }},
+		{"As", func(v tensor.View) error { _, err := tensor.As[int8](v); return err }},
+		{"Use", func(v tensor.View) error { return v.Use(func([]byte) error { return nil }) }},
+		{"ReadInto", func(v tensor.View) error { _, err := v.ReadInto(make([]byte, 3)); return err }},
+		{"ReadAt", func(v tensor.View) error { _, err := v.ReadAt(make([]byte, 1), 1); return err }},
+		{"Decode", func(v tensor.View) error { _, err := tensor.Decode(make([]float32, 3), v); return err }},
+		{"DecodeAt", func(v tensor.View) error { return tensor.DecodeAt(make([]float32, 1), v, 1) }},
+		{"Clone", func(v tensor.View) error { _, err := v.Clone(); return err }},
+		{"Slice", func(v tensor.View) error { return bytesOf(v.Slice(tensor.Range{From: 0, To: tensor.End})) }},
+		{"WithInfo", func(v tensor.View) error { return bytesOf(v.WithInfo(v.Info())) }},
+		{"Digest", func(v tensor.View) error { _, err := v.Digest(); return err }},
+		{"Prefetch", tensor.View.Prefetch},
+		{"Resident", func(v tensor.View) error { _, err := v.Resident(); return err }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := tree(t, files)
+			f, err := Open(dir, nil)
+			expect.OK(t, err)
+			views := describe(t, f)
+			expect.Equal(t, int64(0), f.Stats().Mapped)
+			expect.OK(t, tt.use(views[0]))
+			expect.Equal(t, int64(len(good)), f.Stats().Mapped)
+			if !views[0].ZeroCopy() || !views[2].ZeroCopy() {
+				t.Error("a tensor is not used in place")
+			}
+			f.Close()
+			for _, v := range views {
+				if err := tt.use(v); !errors.Is(err, format.ErrClosed) {
+					t.Errorf("%v after Close: %v", v, err)
+				}
+			}
+		})
+	}
+}
+
+// bytesOf uses a view unless there is an error.
+func bytesOf(v tensor.View, err error) error {
+	if err != nil {
+		return err
+	}
+	_, err = v.Bytes()
+	return err
+}
+
+// describe returns the views of all tensors, after everything that describes them.
+func describe(t *testing.T, f *File) (views []tensor.View) {
+	t.Helper()
+	_, err := f.Schema()
+	expect.OK(t, err)
+	for name, v := range f.InFileOrder() {
+		expect.Equal(t, name, v.Name())
+	}
+	for _, v := range f.Tensors() {
+		if !v.ZeroCopy() || v.Info().Offset != headerSize {
+			t.Errorf("%v: %v", v, v.Info())
+		}
+		views = append(views, v)
+	}
+	return views
+}
+
 // overwrite replaces a byte of a file in place, and keeps the time of its last change.
 func overwrite(t *testing.T, path string, at int64, b byte) {
 	t.Helper()

@@ -69,12 +69,23 @@ func (f Failed[I]) File(*I) (pass.File, int64) {
 	return nil, 0
 }
 
+// Lazy is the Owner of a reference whose file is mapped when its bytes are first used.
+type Lazy[I any] interface {
+	Owner[I]
+	// Map maps the file, unless it is mapped, and returns the reference to the bytes. Its owner is
+	// not Lazy. It is a Failed if the file cannot be mapped.
+	Map(*I) Ref[I]
+	// IsViewed reports whether the bytes are used in place, as far as that is known before the file
+	// is mapped.
+	IsViewed(*I) bool
+}
+
 // Ref refers to a tensor; tensor.View is based on it. The zero Ref has no tensor.
 type Ref[I any] struct {
 	_     [0]func() // makes views incomparable
 	info  *I
 	owner Owner[I]
-	data  Hidden
+	data  Hidden // of a Lazy owner its size is negative
 }
 
 // New returns a reference to a tensor. data holds its bytes, or is nil if the owner must
@@ -83,11 +94,45 @@ func New[I any](info *I, owner Owner[I], data []byte) Ref[I] {
 	return Ref[I]{info: info, owner: owner, data: Hide(data)}
 }
 
-// Info returns the description, or nil for the zero Ref.
+// NewLazy returns a reference to a tensor whose file may not be mapped yet.
+func NewLazy[I any](info *I, owner Lazy[I]) Ref[I] {
+	return Ref[I]{info: info, owner: owner, data: Hidden{size: -1}}
+}
+
+// Info returns the description, or nil for the zero Ref. It does not map a file.
 func (r *Ref[I]) Info() *I { return r.info }
 
-// Owner returns the owner.
-func (r *Ref[I]) Owner() Owner[I] { return r.owner }
+// Owner returns the owner of the bytes, whose file it maps if necessary.
+func (r *Ref[I]) Owner() Owner[I] {
+	if r.data.size < 0 {
+		return r.mapped().owner
+	}
+	return r.owner
+}
 
-// Data returns the bytes, or nil if they must be loaded.
-func (r *Ref[I]) Data() []byte { return r.data.Bytes() }
+// Data returns the bytes, or nil if they must be loaded. It maps their file if necessary.
+func (r *Ref[I]) Data() []byte {
+	if r.data.size < 0 {
+		return r.mappedData()
+	}
+	return r.data.Bytes()
+}
+
+// Lazy returns the owner of a file that may not be mapped yet, or nil.
+func (r *Ref[I]) Lazy() Lazy[I] {
+	if r.data.size < 0 {
+		return r.owner.(Lazy[I])
+	}
+	return nil
+}
+
+// mapped returns the reference of a Lazy owner to the bytes.
+func (r *Ref[I]) mapped() Ref[I] { return r.Lazy().Map(r.info) }
+
+// mappedData is the slow path of Data, which is inlined without it.
+//
+//go:noinline
+func (r *Ref[I]) mappedData() []byte {
+	m := r.mapped()
+	return m.data.Bytes()
+}
