@@ -19,9 +19,12 @@ import (
 // one range, and as many ranges are fetched at a time as the reader says.
 //
 // Requests may overlap, and their memory must not. Where Options.Check has checksums compared
-// before the first use of a tensor, Load compares them on the way. progress may be nil; it is
-// called by one goroutine at a time, with the bytes of all requests as the total, and must not
-// close the model.
+// before the first use of a tensor, Load computes CRC-32, CRC-32C, Adler-32 and the XXH64 of a
+// tensor from the bytes that it reads, so that it reads them once, and also what else such a
+// checksum covers. Other checksums are compared first, as are those of tensors that are decoded,
+// dequantized or only brought into memory, or of which requests overlap: that reads them twice.
+// progress may be nil; it is called by one goroutine at a time, with the bytes of all requests as
+// the total, and must not close the model.
 //
 // A request that cannot be met is an error that names the tensor, before anything is read where
 // that is known by then: ErrNotFound, ErrShape (a slice outside of the tensor, too little room),
@@ -29,51 +32,56 @@ import (
 // the context's. After an error the memory of the requests may hold anything.
 func (m *Model) Load(ctx context.Context, requests []Request, progress Progress) error {
 	m = m.opened()
-	b := bulk{verification: newVerification(m, ctx, &VerifyOptions{Progress: progress, Workers: m.c.options.Workers})}
+	v := newVerification(m, ctx, &VerifyOptions{Progress: progress, Workers: m.c.options.Workers})
+	b := bulk{verification: v, sums: loadSums{verification: v}}
 	defer b.pass.Close()
 	return m.within(func() error {
-		chunks, err := b.plan(requests)
+		err := b.plan(requests)
 		if err != nil {
 			return err
 		}
-		at := func(k int) pass.Extent { return chunks[k].Extent }
-		return b.eachJob(len(chunks), at, func(j *pass.Job) error { return b.run(chunks[j.From:j.To], j.Offset, j.Size) })
+		err = b.Each(len(b.jobs), func(k int) error { return b.run(&b.jobs[k]) })
+		if err != nil {
+			return err
+		}
+		return b.sums.finish(b.list)
 	})
 }
 
 // bulk is a call of Load. It uses the workers and guards of a verification.
 type bulk struct {
 	*verification
-	use pass.Pass // of tensors that are only brought into memory
+	use    pass.Pass // of tensors that are only brought into memory
+	list   []checkedRequest
+	chunks []chunk // of all requests, in the order of the files
+	jobs   []pass.Job
+	sums   loadSums
 }
 
 // loadJob is the maximum size of a job of several neighbors that are not behind a reader: they are
 // copied from a buffer that stays in a cache.
 const loadJob = 512 << 10
 
-// plan returns the chunks of all requests, in the order of the files. eachJob joins neighbors.
-func (b *bulk) plan(requests []Request) (chunks []chunk, err error) {
+// plan checks the requests, and sets what is to be done.
+func (b *bulk) plan(requests []Request) error {
 	total := int64(0)
 	b.o.Workers = b.workers()
-	list := make([]checkedRequest, len(requests))
-	chunks = make([]chunk, 0, len(requests))
+	b.list = make([]checkedRequest, len(requests))
 	for k := range requests {
-		t := &list[k]
+		t := &b.list[k]
 		t.Request = &requests[k]
 		err := t.check(b.m)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		total += t.bytes
 		b.o.Workers = max(b.o.Workers, t.region.Parallel())
 	}
-	for k := range list {
-		t := &list[k]
-		if t.Floats != nil && t.bytes > total/int64(b.o.Workers) {
-			t.hashed = false // hashing it first lets several goroutines decode it
-		}
-		for c := range t.chunks {
-			chunks = append(chunks, c)
+	b.sums.plan(b.list, total/int64(b.o.Workers))
+	b.chunks = make([]chunk, 0, len(requests))
+	for k := range b.list {
+		for c := range b.list[k].chunks {
+			b.chunks = append(b.chunks, c)
 		}
 	}
 	b.Expect(total)
@@ -82,37 +90,76 @@ func (b *bulk) plan(requests []Request) (chunks []chunk, err error) {
 		b.limit = loadJob
 	}
 	b.use = pass.Pass{Context: b.ctx, Fetch: b.pass.Fetch, IsUse: true}
-	slices.SortFunc(chunks, func(x, y chunk) int { return x.Compare(y.Extent) })
-	return chunks, nil
+	slices.SortFunc(b.chunks, func(x, y chunk) int { return x.Compare(y.Extent) })
+	b.jobs = pass.Jobs(len(b.chunks), b.limit, func(k int) pass.Extent { return b.chunks[k].Extent })
+	if b.haveOverlaps() {
+		b.sums.drop(b.list)
+	}
+	return nil
 }
 
-// run reads the chunks of a job.
-func (b *bulk) run(chunks []chunk, off, size int64) (err error) {
-	t := chunks[0].t
-	switch {
-	case t.whole:
-		err = b.readWhole(t)
-	case len(chunks) == 1 && chunks[0].isDirect():
-		err = b.readDirect(&chunks[0])
-	case len(chunks) == 1 && t.hashed:
-		err = b.decodeHashed(&chunks[0])
-	case areScattered(chunks, size):
-		err = b.scatter(chunks, off, size)
-	default:
-		reads := &b.pass
-		if slices.ContainsFunc(chunks, func(p chunk) bool { return p.t.resident() }) {
-			reads = &b.use
+// haveOverlaps reports whether jobs read the same bytes of a file.
+func (b *bulk) haveOverlaps() bool {
+	var last pass.Extent
+	for i := range b.jobs {
+		j := &b.jobs[i]
+		if b.chunks[j.From].t.whole {
+			continue
 		}
-		err = reads.Pieces(pass.Range{File: t.region, Offset: off, Size: size, IsWhole: true}, func(data []byte) (err error) {
-			for i := 0; i < len(chunks) && err == nil; i++ {
-				p := &chunks[i]
-				t = p.t
-				err = b.read(p, data[p.Offset-off:][:p.Size])
-			}
-			return err
-		})
+		if j.File == last.File && j.Offset < last.Offset+last.Size && j.Extent != last {
+			return true
+		}
+		last = j.Extent
 	}
-	return b.m.explainTensor(err, t.Tensor)
+	return false
+}
+
+// run reads the chunks of a job, and computes the checksums of its bytes.
+func (b *bulk) run(j *pass.Job) error {
+	t := b.chunks[j.From].t
+	if t.whole {
+		return b.m.explainTensor(b.readWhole(t), t.Tensor)
+	}
+	f := b.sums.feed(j.Extent)
+	err := b.readJob(j, f)
+	if err != nil {
+		return b.m.explainTensor(err, t.Tensor)
+	}
+	return f.flush()
+}
+
+// readJob reads the chunks of a job.
+func (b *bulk) readJob(j *pass.Job, f *feed) error {
+	chunks := b.chunks[j.From:j.To]
+	first := &chunks[0]
+	switch {
+	case len(chunks) == 1 && first.isDirect():
+		return b.readDirect(first, f)
+	case len(chunks) == 1 && first.t.Floats != nil && first.n == first.Size:
+		return b.decodePieces(first, f)
+	case areScattered(chunks, j.Size):
+		return b.scatter(chunks, j, f)
+	}
+	reads := &b.pass
+	if slices.ContainsFunc(chunks, func(p chunk) bool { return p.t.resident() }) {
+		reads = &b.use
+	}
+	r := pass.Range{File: first.t.region, Offset: j.Offset, Size: j.Size, IsWhole: true}
+	r.IsPrivate = f.isActive()
+	return reads.Pieces(r, func(data []byte) error {
+		err := f.write(data)
+		if err != nil {
+			return err
+		}
+		for i := range chunks {
+			p := &chunks[i]
+			err := b.read(p, data[p.Offset-j.Offset:][:p.Size])
+			if err != nil {
+				return b.m.explainTensor(err, p.t.Tensor)
+			}
+		}
+		return nil
+	})
 }
 
 // leastScattered is the mean size of chunks from which it costs less to read them into their memory
@@ -137,18 +184,26 @@ func areScattered(chunks []chunk, size int64) bool {
 
 // buffers are the memory of the chunks of a job, and that for the bytes between them.
 type buffers struct {
-	list [][]byte
-	gap  [pass.MaxGap]byte
+	list, all [][]byte
+	gaps      []byte
 }
 
 var bufferLists = sync.Pool{New: func() any { return new(buffers) }}
 
+// gap returns memory for n bytes between two chunks.
+func (to *buffers) gap(n int64) []byte {
+	used := len(to.gaps)
+	to.gaps = slices.Grow(to.gaps, int(n))[:used+int(n)]
+	return to.gaps[used:]
+}
+
 // scatter reads the chunks of a job into their memory.
-func (b *bulk) scatter(chunks []chunk, off, size int64) error {
+func (b *bulk) scatter(chunks []chunk, j *pass.Job, f *feed) error {
 	to := bufferLists.Get().(*buffers)
 	defer bufferLists.Put(to)
-	to.list = to.list[:0]
-	at := off
+	to.all = to.all[:0]
+	to.gaps = to.gaps[:0]
+	at := j.Offset
 	for i := range chunks {
 		p := &chunks[i]
 		err := b.ready(p.t)
@@ -156,21 +211,26 @@ func (b *bulk) scatter(chunks []chunk, off, size int64) error {
 			return err
 		}
 		if p.Offset > at {
-			to.list = append(to.list, to.gap[:p.Offset-at])
+			to.all = append(to.all, to.gap(p.Offset-at))
 		}
-		to.list = append(to.list, p.memory())
+		to.all = append(to.all, p.memory())
 		at = p.Offset + p.Size
 	}
-	err := b.pass.ReadEach(to.list, pass.Range{File: chunks[0].t.region, Offset: off, Size: size})
-	clear(to.list) // which would keep the memory of the caller
+	defer clear(to.all) // which would keep the memory of the caller
+	to.list = append(to.list[:0], to.all...)
+	err := b.pass.ReadEach(to.list, pass.Range{File: chunks[0].t.region, Offset: j.Offset, Size: j.Size})
+	clear(to.list)
 	if err != nil {
 		return err
 	}
-	for i := range chunks {
-		err := b.complete(&chunks[i])
+	for _, data := range to.all {
+		err := f.write(data)
 		if err != nil {
 			return err
 		}
+	}
+	for i := range chunks {
+		b.Done(chunks[i].n, chunks[i].t.Tensor)
 	}
 	return nil
 }
@@ -184,7 +244,6 @@ func (b *bulk) read(p *chunk, data []byte) error {
 	switch {
 	case p.isDirect():
 		copy(p.memory(), data)
-		return b.complete(p)
 	case t.resident():
 		checksum.Of(driver.NoSum, data)
 	case t.Floats == nil:
@@ -199,10 +258,6 @@ func (b *bulk) read(p *chunk, data []byte) error {
 		err := t.decode(p.first, data)
 		if err != nil {
 			return err
-		}
-		if t.hashed {
-			b.Done(p.n, t.Tensor)
-			return b.compareLoaded(t, checksum.Of(b.tensorSum(t.i).Kind, data))
 		}
 	}
 	b.Done(p.n, t.Tensor)
@@ -262,69 +317,41 @@ func (t *checkedRequest) readView(ctx context.Context, v tensor.View) error {
 }
 
 // readDirect reads a chunk without gaps whose bytes need no conversion.
-func (b *bulk) readDirect(p *chunk) error {
+func (b *bulk) readDirect(p *chunk, f *feed) error {
 	t := p.t
 	err := b.ready(t)
 	if err != nil {
 		return err
 	}
-	kind := driver.NoSum
-	if t.hashed {
-		kind = b.tensorSum(t.i).Kind
-	}
-	sum := checksum.New(kind)
 	from := pass.Range{File: t.region, Offset: p.Offset}
-	err = b.pass.Read(p.memory(), from, func(piece []byte) error {
-		if t.hashed {
-			_, _ = sum.Write(piece)
-		}
+	return b.pass.Read(p.memory(), from, func(piece []byte) error {
+		err := f.write(piece)
 		b.Done(int64(len(piece)), t.Tensor)
-		return nil
-	})
-	if err != nil || !t.hashed {
 		return err
-	}
-	return b.compareLoaded(t, sum.Sum64())
+	})
 }
 
-// decodeHashed reads a whole tensor, decodes it, and compares its checksum on the way.
-func (b *bulk) decodeHashed(p *chunk) error {
+// decodePieces reads a chunk without gaps, and decodes it.
+func (b *bulk) decodePieces(p *chunk, f *feed) error {
 	t := p.t
-	sum := checksum.New(b.tensorSum(t.i).Kind)
-	offset := int64(0)
+	err := b.ready(t)
+	if err != nil {
+		return err
+	}
+	at := p.first
 	r := pass.Range{File: t.region, Offset: p.Offset, Size: p.Size, Unit: t.unit.bytes}
-	err := b.pass.Pieces(r, func(piece []byte) error {
-		_, _ = sum.Write(piece)
-		err := t.decode(offset, piece)
+	r.IsPrivate = f.isActive()
+	return b.pass.Pieces(r, func(piece []byte) error {
+		err := f.write(piece)
 		if err != nil {
 			return err
 		}
-		offset += int64(len(piece))
+		err = t.decode(at, piece)
+		if err != nil {
+			return err
+		}
+		at += int64(len(piece))
 		b.Done(int64(len(piece)), t.Tensor)
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	return b.compareLoaded(t, sum.Sum64())
-}
-
-// complete reports a chunk whose bytes are in its memory, and compares its checksum.
-func (b *bulk) complete(p *chunk) error {
-	t := p.t
-	b.Done(p.n, t.Tensor)
-	if !t.hashed {
-		return nil
-	}
-	return b.compareLoaded(t, checksum.Of(b.tensorSum(t.i).Kind, p.memory()))
-}
-
-// compareLoaded compares the checksum of a tensor that was read whole.
-func (b *bulk) compareLoaded(t *checkedRequest, sum uint64) error {
-	err := b.compareTensor(t.i, b.tensorSum(t.i), sum, t.Offset)
-	if err != nil {
-		return err
-	}
-	b.m.touch.passed(t.i)
-	return nil
 }

@@ -37,7 +37,8 @@ type checkedRequest struct {
 	unit        unit
 	runs        memory.Runs // of the slice, unless whole
 	whole       bool        // read through the view: decoded by the driver, dequantized, or cached by the model
-	hashed      bool        // the tensor's checksum is verified during the read
+	hashed      bool        // the checksums that cover the tensor are computed of what is read
+	isOneChunk  bool        // they need all of it in order
 }
 
 // unit is the indivisible part of a tensor: an element or a block.
@@ -96,7 +97,6 @@ func (t *checkedRequest) resolve(m *Model) (err error) {
 	if t.runs = (memory.Runs{Count: 1, Bytes: t.bytes}); isPart && !t.whole {
 		t.runs = memory.RunsOf(t.info.Shape, sel, t.unit.bytes)
 	}
-	t.hashed = m.touchHashes(t.i) && !t.resident() && !isPart && !t.whole
 	return t.fits()
 }
 
@@ -138,7 +138,7 @@ func (t *checkedRequest) chunks(yield func(chunk) bool) {
 	if t.bytes == 0 {
 		return
 	}
-	if t.whole || t.hashed {
+	if t.whole || t.isOneChunk {
 		yield(made(t.Offset, 0, t.bytes, t.whole || t.bytes > maxJob))
 		return
 	}

@@ -23,18 +23,20 @@ func (m *Model) declared() *sums {
 	return s
 }
 
-// sumsOf returns the range of the declared checksums that cover tensor i.
+// sumsOf returns the range of the declared checksums that cover tensor i. It is called between
+// Enter and Leave.
 func (m *Model) sumsOf(i int) (from, to int) {
 	if m.parsed.SumsOf == nil {
 		return 0, 0
 	}
+	m.declared() // which SumsOf needs
 	return m.parsed.SumsOf(i)
 }
 
 // Compare implements driver.Verification.
 func (v *verification) Compare(k int) error {
 	d := v.m.declared()
-	form, err := v.compareSum(&d.list[k])
+	form, err := v.compareSum(v, &d.list[k])
 	if err != nil {
 		return err
 	}
@@ -45,8 +47,9 @@ func (v *verification) Compare(k int) error {
 // Content implements checksum.Files.
 func (v *verification) Content(s *driver.Sum) (uint64, error) { return s.Content(v) }
 
-// compareSum compares a declared checksum, and returns the number of the digest that is right.
-func (v *verification) compareSum(s *driver.Sum) (form int, err error) {
+// compareSum compares a declared checksum, of which files computes the parts, and returns the number
+// of the digest that is right.
+func (v *verification) compareSum(files checksum.Files, s *driver.Sum) (form int, err error) {
 	if s.Check != nil {
 		return 0, s.Check(v)
 	}
@@ -54,7 +57,7 @@ func (v *verification) compareSum(s *driver.Sum) (form int, err error) {
 		return 0, nil
 	}
 	v.m.sums.Add(1)
-	form, err = checksum.Compare(v, s)
+	form, err = checksum.Compare(files, s)
 	if err != nil {
 		err = wire.Place(v.m.ofData(err, s), "", v.m.spaces.files[blamed(s)].path(), "")
 	}
@@ -109,7 +112,7 @@ func (v *verification) compareSums(list []int) error {
 	first := len(list)
 	err := v.Each(len(list), func(n int) error {
 		k := list[n]
-		form, err := v.compareSum(&d.list[k])
+		form, err := v.compareSum(v, &d.list[k])
 		if errors.Is(err, tensor.ErrKey) && !errors.Is(err, tensor.ErrSignature) {
 			mu.Lock()
 			defer mu.Unlock()

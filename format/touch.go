@@ -95,7 +95,7 @@ func (m *Model) touchSum(v *verification, s *driver.Sum, state *sumState) error 
 
 // compareTouched compares a sum before the first use of a tensor that it covers.
 func (v *verification) compareTouched(s *driver.Sum) error {
-	_, err := v.compareSum(s)
+	_, err := v.compareSum(v, s)
 	if err != nil || !v.m.parsedIn(s) {
 		return err
 	}

@@ -191,11 +191,43 @@ func (t *table) load() {
 	}
 	t.most("load/warm", 1.05, func(b *testing.B) float64 { return measured(b, false) })
 	t.most("load/cold", 1.1, func(b *testing.B) float64 { return measured(b, true) })
+	for _, name := range []string{"mobi", "mle", "mag"} {
+		t.most("load/cold/verified/"+name, 1.1, func(b *testing.B) float64 { return t.loadingVerified(b, name) })
+	}
 	for _, kB := range []int64{16, 64, 350} {
 		t.most(fmt.Sprintf("load/%dkB", kB), 1.3, func(b *testing.B) float64 {
 			return t.loadingTensors(b, kB<<10)
 		})
 	}
+}
+
+// loadingVerified measures opening a file of 100 MB that is not in the page cache, and Model.Load of
+// all tensors with their checksums.
+func (t *table) loadingVerified(b *testing.B, name string) float64 {
+	path := t.file(b, name, large).path
+	dst := make([]byte, 101<<20)
+	load := func() error {
+		m, err := format.Open(path, &format.Options{Check: format.CheckTouch})
+		if err != nil {
+			return err
+		}
+		defer m.Close()
+		rest := dst
+		var requests []format.Request
+		for _, v := range m.Tensors() {
+			requests = append(requests, format.Request{Tensor: v.Name(), Bytes: rest[:v.Size()]})
+			rest = rest[v.Size():]
+		}
+		return m.Load(context.Background(), requests, nil)
+	}
+	info, err := os.Stat(path)
+	expect.OK(b, err)
+	read := func() error { return pread(path, 2, dst[:info.Size()]) }
+	evict := func() error { return floor.Evict(path) }
+	if err := evict(); err != nil {
+		b.Skip("the cache of this file system cannot be emptied: ", err)
+	}
+	return floor.PairsOf(b, floor.Then(floor.Timed(load), evict), floor.Then(floor.Timed(read), evict)).Ratio
 }
 
 // loadingTensors measures Model.Load of 100 MB of tensors of size bytes.

@@ -197,7 +197,7 @@ func fedDigest(from *source, s *driver.Sum, d *driver.Digest, part string) ([]by
 		to = &state
 		sum = func() []byte { return be64(state.Sum64()) }
 	}
-	err := eachRange(s, func(r driver.Range, zeroed bool) error {
+	err := EachRange(s, func(r driver.Range, zeroed bool) error {
 		if zeroed {
 			_, err := to.Write(make([]byte, r.Size))
 			return err
@@ -213,7 +213,7 @@ func fedDigest(from *source, s *driver.Sum, d *driver.Digest, part string) ([]by
 // combinedDigest returns the checksum of the ranges of s, of a kind that can be combined.
 func combinedDigest(from *source, s *driver.Sum, d *driver.Digest, part string) (uint64, error) {
 	all := Empty(d.Kind)
-	err := eachRange(s, func(r driver.Range, zeroed bool) error {
+	err := EachRange(s, func(r driver.Range, zeroed bool) error {
 		if zeroed {
 			all = Update(d.Kind, all, make([]byte, r.Size))
 			return nil
@@ -225,9 +225,9 @@ func combinedDigest(from *source, s *driver.Sum, d *driver.Digest, part string) 
 	return all, err
 }
 
-// eachRange calls f for the ranges of s, and tells those that count as zeros, which are a few
+// EachRange calls f for the ranges of s, and tells those that count as zeros, which are a few
 // bytes.
-func eachRange(s *driver.Sum, f func(r driver.Range, zeroed bool) error) error {
+func EachRange(s *driver.Sum, f func(r driver.Range, zeroed bool) error) error {
 	for _, r := range s.Ranges {
 		end := r.Offset + r.Size
 		for _, z := range s.Zeroed {
