@@ -53,6 +53,10 @@ func (s *loadSums) plan(list []checkedRequest, share int64) {
 	if !m.touch.pending.Load() || slices.ContainsFunc(list, isResident) {
 		return
 	}
+	if m.parsed.TensorSum != nil {
+		s.list = make([]loadSum, 0, len(list))
+		s.spans = make([]pass.Span, 0, len(list))
+	}
 	onTheWay := make(map[int]bool) // by declared checksum; false if it is compared before
 	for i := range list {
 		t := &list[i]
@@ -78,6 +82,9 @@ func (s *loadSums) plan(list []checkedRequest, share int64) {
 	}
 }
 
+// allKinds has each kind at its number.
+var allKinds = []driver.Kind{driver.NoSum, driver.XXH64, driver.CRC32, driver.CRC32C, driver.Adler32}
+
 // addTensor adds the checksum of the tensor of t, unless it is compared before.
 func (s *loadSums) addTensor(t *checkedRequest, kind driver.Kind, share int64) bool {
 	if kind == driver.XXH64 {
@@ -89,7 +96,7 @@ func (s *loadSums) addTensor(t *checkedRequest, kind driver.Kind, share int64) b
 	}
 	span := pass.Span{File: int(t.File), Offset: t.Offset, Size: t.Size, Of: len(s.list)}
 	s.spans = append(s.spans, span)
-	s.list = append(s.list, loadSum{tensor: t.i, kinds: []driver.Kind{kind}})
+	s.list = append(s.list, loadSum{tensor: t.i, kinds: allKinds[kind:][:1]})
 	return true
 }
 

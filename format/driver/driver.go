@@ -113,7 +113,7 @@ type Parsed struct {
 	// without a checksum. The engine calls it once, when it needs them.
 	Sums func() []Sum
 	// SumsOf returns the range of the Sums that cover tensor i; it is empty if there are none. Sums
-	// that cover no tensor are compared in every verification.
+	// that cover no tensor are compared in every verification. It is called after Sums.
 	SumsOf func(i int) (from, to int)
 	// TensorSum returns the checksum that covers the data of tensor i only. Its Kind is NoSum if
 	// there is none. Of tensors without any checksum the engine verifies that the bytes exist.
