@@ -91,7 +91,8 @@ func (b *bulk) plan(requests []Request) error {
 	}
 	b.use = pass.Pass{Context: b.ctx, Fetch: b.pass.Fetch, IsUse: true}
 	slices.SortFunc(b.chunks, func(x, y chunk) int { return x.Compare(y.Extent) })
-	b.jobs = pass.Jobs(len(b.chunks), b.limit, func(k int) pass.Extent { return b.chunks[k].Extent })
+	at := func(k int) pass.Extent { return b.chunks[k].Extent }
+	b.jobs = pass.Jobs(len(b.chunks), b.limit, at)
 	if b.haveOverlaps() {
 		b.sums.drop(b.list)
 	}
@@ -218,7 +219,8 @@ func (b *bulk) scatter(chunks []chunk, j *pass.Job, f *feed) error {
 	}
 	defer clear(to.all) // which would keep the memory of the caller
 	to.list = append(to.list[:0], to.all...)
-	err := b.pass.ReadEach(to.list, pass.Range{File: chunks[0].t.region, Offset: j.Offset, Size: j.Size})
+	r := pass.Range{File: chunks[0].t.region, Offset: j.Offset, Size: j.Size}
+	err := b.pass.ReadEach(to.list, r)
 	clear(to.list)
 	if err != nil {
 		return err

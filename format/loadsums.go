@@ -42,7 +42,9 @@ type hashedPiece struct {
 
 // compare orders pieces by their places.
 func (p hashedPiece) compare(x hashedPiece) int {
-	return cmp.Or(cmp.Compare(p.File, x.File), cmp.Compare(p.Offset, x.Offset), cmp.Compare(p.kind, x.kind))
+	return cmp.Or(
+		cmp.Compare(p.File, x.File), cmp.Compare(p.Offset, x.Offset), cmp.Compare(p.kind, x.kind),
+	)
 }
 
 // plan lists the checksums that are computed of what the requests read, and marks these requests.
@@ -83,7 +85,9 @@ func (s *loadSums) plan(list []checkedRequest, share int64) {
 }
 
 // allKinds has each kind at its number.
-var allKinds = []driver.Kind{driver.NoSum, driver.XXH64, driver.CRC32, driver.CRC32C, driver.Adler32}
+var allKinds = []driver.Kind{
+	driver.NoSum, driver.XXH64, driver.CRC32, driver.CRC32C, driver.Adler32,
+}
 
 // addTensor adds the checksum of the tensor of t, unless it is compared before.
 func (s *loadSums) addTensor(t *checkedRequest, kind driver.Kind, share int64) bool {
@@ -161,7 +165,9 @@ func isCombined(s *driver.Sum) bool {
 // arrange sorts the spans. It reports false if different checksums cover the same bytes.
 func (s *loadSums) arrange() bool {
 	slices.SortFunc(s.spans, func(a, b pass.Span) int {
-		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Offset, b.Offset), cmp.Compare(a.Of, b.Of))
+		return cmp.Or(
+			cmp.Compare(a.File, b.File), cmp.Compare(a.Offset, b.Offset), cmp.Compare(a.Of, b.Of),
+		)
 	})
 	s.spans = slices.CompactFunc(s.spans, s.areSame)
 	for i := 1; i < len(s.spans); i++ {
@@ -428,7 +434,8 @@ func (s *loadSums) Hash(k driver.Kind, n driver.Space, off, size int64, _ string
 		}
 	}
 	if at != off+size {
-		return 0, fmt.Errorf("%w: of %d bytes at %d, %d were hashed", tensor.ErrChecksum, size, off, at-off)
+		return 0, fmt.Errorf("%w: of %d bytes at %d, %d were hashed",
+			tensor.ErrChecksum, size, off, at-off)
 	}
 	return sum, nil
 }

@@ -192,7 +192,9 @@ func (t *table) load() {
 	t.most("load/warm", 1.05, func(b *testing.B) float64 { return measured(b, false) })
 	t.most("load/cold", 1.1, func(b *testing.B) float64 { return measured(b, true) })
 	for _, name := range []string{"mobi", "mle", "mag"} {
-		t.most("load/cold/verified/"+name, 1.1, func(b *testing.B) float64 { return t.loadingVerified(b, name) })
+		t.most("load/cold/verified/"+name, 1.1, func(b *testing.B) float64 {
+			return t.loadingVerified(b, name)
+		})
 	}
 	for _, kB := range []int64{16, 64, 350} {
 		t.most(fmt.Sprintf("load/%dkB", kB), 1.3, func(b *testing.B) float64 {
