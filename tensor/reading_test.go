@@ -40,12 +40,6 @@ func (m *mapped) MarkUsed(off, size int64) {}
 
 func (m *mapped) Populate(off, size int64) { m.log = append(m.log, "populate") }
 
-func (m *mapped) Prefetch(off, size int64) {}
-
-func (m *mapped) CanForget() bool { return false }
-
-func (m *mapped) Forget(off, size int64) {}
-
 func (m *mapped) Reopen() (pass.Reopened, error) { return pread{m}, nil }
 
 func (m *mapped) Workers() int { return 3 }

@@ -131,8 +131,9 @@
 //
 // # Memory and files
 //
-// An unchanged tensor is written from the mapping. A tensor that changes is converted in pieces of
-// 64 Ki elements; several tensors are converted concurrently, two pieces ahead of the writer.
+// An unchanged tensor is read and written in pieces of 256 KiB. A tensor that changes is converted in
+// pieces of 64 Ki elements; several tensors are converted concurrently, two pieces ahead of the
+// writer.
 // Quantization reads a tensor twice, the first time for its parameters, which precede the data in
 // most formats. On Linux and Android pages of the mapping are evicted after they were read
 // (format.Model.Evict), so that a conversion takes less than 64 MB of memory, however large the

@@ -97,8 +97,8 @@ func create(name string, mode fs.FileMode) (*File, error) {
 }
 
 // merging has buffers that merge adjacent small writes: a model of many small tensors would
-// otherwise need a system call for each.
-var merging = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, 256<<10) }}
+// otherwise need a system call for each. Pieces of 256 KiB are larger and not copied.
+var merging = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, 128<<10) }}
 
 func newFile(f *os.File) *File {
 	file := &File{f: f, buf: merging.Get().(*bufio.Writer)}

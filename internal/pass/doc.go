@@ -4,14 +4,13 @@
 //
 // # How bytes are read
 //
-//	file                                    bytes
-//	memory                                  where they are
-//	reader                                  in large reads: Pass.Fetch
-//	mapping, if the program has used them   where they are
-//	mapping, if the pass is small           where they are
-//	mapping, if they are used next          where they are; a system call maps the pages first
-//	mapping, if they are written to a file  where they are, mapped for a short time: Window
-//	mapping otherwise                       by pread, in pieces that stay in a cache
+//	file                                   bytes
+//	memory                                 where they are
+//	reader                                 in large reads: Pass.Fetch
+//	mapping, if the program has used them  where they are
+//	mapping, if the pass is small          where they are
+//	mapping, if they are used next         where they are; a system call maps the pages first
+//	mapping otherwise                      by pread, in pieces that stay in a cache
 //
 // ReadEach reads neighbors into their memory by one preadv. Pieces of a buffer would be copied.
 //

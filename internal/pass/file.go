@@ -28,13 +28,6 @@ type Mapping interface {
 	MarkUsed(off, size int64)
 	// Populate maps the pages of a range. It is a hint.
 	Populate(off, size int64)
-	// Prefetch has the system read a range, which may end behind the file, into its cache. It is a
-	// hint.
-	Prefetch(off, size int64)
-	// CanForget reports whether the system supports Populate and Forget.
-	CanForget() bool
-	// Forget removes the pages of a range from the process. It is a hint.
-	Forget(off, size int64)
 	// Reopen opens the file again, to be read and not mapped.
 	Reopen() (Reopened, error)
 }

@@ -74,16 +74,6 @@ func (m *fakeMapping) Populate(off, size int64) {
 	m.log = append(m.log, fmt.Sprintf("populate %d at %d", size, off))
 }
 
-func (m *fakeMapping) Prefetch(off, size int64) {
-	m.log = append(m.log, fmt.Sprintf("prefetch %d at %d", size, off))
-}
-
-func (m *fakeMapping) CanForget() bool { return !m.isLost }
-
-func (m *fakeMapping) Forget(off, size int64) {
-	m.log = append(m.log, fmt.Sprintf("forget %d at %d", size, off))
-}
-
 func (m *fakeMapping) Reopen() (Reopened, error) {
 	if m.isLost {
 		return nil, io.ErrClosedPipe

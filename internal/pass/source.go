@@ -97,12 +97,3 @@ func (p *Pass) open(f File, m Mapping) (file Reopened, isOwn bool) {
 	p.files[f] = file
 	return file, false
 }
-
-// IsInPlace reports whether a range is used where it is.
-func IsInPlace(f File, off, size int64) bool {
-	if f.Memory() == nil {
-		return false
-	}
-	m := f.Mapping()
-	return m == nil || size < Small || m.IsUsed(off, size)
-}

@@ -42,9 +42,6 @@ func isCached(fd int, p [][]byte, off int64) bool {
 	return err != unix.EAGAIN
 }
 
-// canForget says that populate and forget do something.
-const canForget = true
-
 // preadv reads consecutive bytes of a file into buffers.
 func preadv(fd descriptor, to [][]byte, off int64) (int, error) {
 	return unix.Preadv(int(fd), to, off)

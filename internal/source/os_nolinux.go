@@ -4,8 +4,6 @@ package source
 
 import "errors"
 
-const canForget = false
-
 func readAhead(int, int64, int64) {}
 
 func isCached(int, [][]byte, int64) bool { return true }

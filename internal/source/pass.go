@@ -113,20 +113,6 @@ func (r *Region) markEvicted(off, n int64) {
 	}
 }
 
-// Prefetch implements pass.Mapping.
-func (r *Region) Prefetch(off, n int64) {
-	n = min(n, r.size-off)
-	if n > 0 {
-		_, _ = r.Advise(memory.Prefetch, off, n)
-	}
-}
-
-// CanForget implements pass.Mapping.
-func (r *Region) CanForget() bool { return r.ra != nil && canForget }
-
-// Forget implements pass.Mapping.
-func (r *Region) Forget(off, n int64) { _, _ = r.Advise(memory.Evict, off, n) }
-
 // populateOver is the size below which Populate does nothing, since a page fault maps as much.
 const populateOver = 64 << 10
 

@@ -10,8 +10,6 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
-	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/internal/pass"
 	"github.com/weightmap/weightmap/internal/work"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -29,9 +27,7 @@ var buffers = sync.Pool{New: func() any { b := make([]byte, piece); return &b }}
 type Input struct {
 	ctx        context.Context
 	r          io.Reader
-	inMemory   inMemory     // what r has in memory, which is not copied
-	window     *pass.Window // r, if it is one
-	isDirect   bool         // the bytes of window are for system calls only
+	inMemory   inMemory // what r has in memory, which is not copied
 	size, left int64
 	name       string
 	one        [1]byte
@@ -59,15 +55,11 @@ func (in *Input) Reset(ctx context.Context, r io.Reader, name string, size int64
 	in.left = size
 	in.inMemory = nil
 	in.Hash = nil
-	in.window = nil
-	in.isDirect = false
 	switch r := r.(type) {
 	case *bytes.Reader:
 		_, _ = r.WriteTo(&in.inMemory)
 	case *bytes.Buffer:
 		_, _ = r.WriteTo(&in.inMemory)
-	case *pass.Window:
-		in.window = r
 	}
 }
 
@@ -101,9 +93,6 @@ func (in *Input) next(buf []byte, most int64) (p []byte, err error) {
 	}
 	p = in.inMemory[:min(int64(len(in.inMemory)), in.left, most)]
 	in.inMemory = in.inMemory[len(p):]
-	if in.window != nil && in.isDirect {
-		p = in.window.Next(int(min(in.left, most)))
-	}
 	if len(p) == 0 {
 		p, err = in.read(buf[:min(int64(len(buf)), in.left, piece)])
 	}
@@ -174,9 +163,6 @@ func (in *Input) CopyTo(t io.WriterAt, off int64, sum io.Writer) error {
 			sum = io.MultiWriter(sum, in.Hash)
 		}
 	}
-	// Hashes in assembly, and writers of the program, do not get memory that may fault.
-	file, ok := t.(driver.Target)
-	in.isDirect = sum == nil && ok && !file.Sequential()
 	return in.each(large, func(p []byte) error {
 		at := off
 		off += int64(len(p))

@@ -3,6 +3,7 @@ package target
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"slices"
 
@@ -11,27 +12,19 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// ReadView calls f with a reader of the bytes of v: those of a mapping in a window. Where that is not
-// possible, the file is read.
+// ReadView calls f with a reader of the bytes of v. Those of a file are read into memory that does not
+// fault: to write them from a mapping costs more where pages are expensive to map, up to 4 times
+// as much (convert/unchanged).
 func ReadView(v tensor.View, f func(r io.Reader) error) error {
 	ref := (*memory.Ref[tensor.Info])(&v)
-	inPlace := func() error {
-		return v.Use(func(b []byte) error { return f(bytes.NewReader(b)) })
-	}
-	if ref.Data() == nil {
-		return inPlace()
-	}
 	info := ref.Info()
-	file, off := ref.Owner().File(info)
-	if file == nil || file.Mapping() == nil && file.Memory() != nil {
-		return inPlace()
+	var file pass.File
+	var off int64
+	if ref.Data() != nil {
+		file, off = ref.Owner().File(info)
 	}
-	if pass.HasWindow(file, off, info.Size) {
-		return v.Use(func(b []byte) error {
-			w := pass.OpenWindow(file, off, b)
-			defer w.Close()
-			return f(w)
-		})
+	if file == nil || file.Mapping() == nil && file.Memory() != nil {
+		return v.Use(func(b []byte) error { return f(bytes.NewReader(b)) })
 	}
 	err := ref.Owner().Enter(info)
 	if err != nil {
@@ -40,7 +33,11 @@ func ReadView(v tensor.View, f func(r io.Reader) error) error {
 	defer ref.Owner().Leave()
 	r := &viewReader{ref: ref, at: pass.Range{File: file, Offset: off, Size: info.Size}}
 	defer r.pass.Close()
-	return f(r)
+	err = f(r)
+	if r.err != nil && errors.Is(err, r.err) {
+		return r.err // which names the file of v, not the one that f writes
+	}
+	return err
 }
 
 // fetch is the number of bytes that EachPiece reads from a reader at a time.
@@ -87,6 +84,7 @@ type viewReader struct {
 	ref  *memory.Ref[tensor.Info]
 	pass pass.Pass
 	at   pass.Range
+	err  error // of reading
 }
 
 // Read implements io.Reader.
@@ -97,7 +95,8 @@ func (r *viewReader) Read(p []byte) (int, error) {
 	p = p[:min(int64(len(p)), r.at.Size)]
 	err := r.pass.Read(p, r.at, nil)
 	if err != nil {
-		return 0, r.ref.Owner().Explain(r.ref.Info(), err)
+		r.err = r.ref.Owner().Explain(r.ref.Info(), err)
+		return 0, r.err
 	}
 	r.at.Offset += int64(len(p))
 	r.at.Size -= int64(len(p))
