@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -110,6 +111,31 @@ func same(t *testing.T, want, got schema.Metadata) {
 		a, b := expect.Must(json.Marshal(e.Value)), expect.Must(json.Marshal(got[i].Value))
 		if e.Key != got[i].Key || !bytes.Equal(a, b) || schema.TypeName(e.Value) != schema.TypeName(got[i].Value) {
 			t.Errorf("%s is %s %.60s, want %s %s %.60s", got[i].Key, schema.TypeName(got[i].Value), b, e.Key, schema.TypeName(e.Value), a)
+		}
+	}
+}
+
+// TestLargeBeforeTensors: what is discarded of a large value does not move the record of a tensor
+// that is read in two pieces.
+func TestLargeBeforeTensors(t *testing.T) {
+	var tensors []info
+	for i := range 4_000 {
+		tensors = append(tensors, info{name: fmt.Sprintf("tensor.%05d", i), dims: []uint64{0}})
+	}
+	rest := fields{magic: "GGUF", version: 3, tensors: tensors}.header()[headerSize:]
+	const recordBytes = 44
+	for _, base := range []int{mostKept, 100_000} {
+		for size := base; size < base+recordBytes; size++ {
+			long := fields{magic: "GGUF", version: 3, count: ptr(uint64(len(tensors))), entries: []kv{
+				{"long", 9, cat(le32(0), le64(uint64(size)), make([]byte, size))},
+			}}
+			m, err := openBytes(cat(long.header(), rest, make([]byte, 64)), nil)
+			if err != nil {
+				t.Errorf("after %d bytes: %v", size, err)
+				continue
+			}
+			expect.Equal(t, len(tensors), m.Len())
+			expect.OK(t, m.Close())
 		}
 	}
 }

@@ -89,6 +89,7 @@ func (r *Record) begin(list string, i int64) {
 	}
 	r.item = i
 	r.start = r.Offset()
+	r.keep = r.base // else the bytes of this record would move when more is read
 	r.needed = 0
 	r.fields = 0
 }
@@ -219,9 +220,9 @@ func (r *Record) more(n uint64) bool {
 	return true
 }
 
-// Discard says that the bytes up to here are not needed any more, so that a head need not keep
-// them. Bytes that were returned are valid until the next read, and Window and MoveTo do not know
-// them afterwards.
+// Discard says that the bytes up to here are not needed any more, so that a head need not keep them
+// in the rest of the record. Bytes of the record that were returned, or will be, are valid until
+// the next read, and Window and MoveTo do not know them afterwards.
 func (r *Record) Discard() { r.keep = r.Offset() }
 
 // Uint32s is a list of integers of four bytes as they are in the file.
