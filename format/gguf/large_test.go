@@ -140,6 +140,24 @@ func TestLargeBeforeTensors(t *testing.T) {
 	}
 }
 
+// TestEntriesThatAreNotThere: the number of entries takes no memory if the size of the file is not
+// known.
+func TestEntriesThatAreNotThere(t *testing.T) {
+	for _, n := range []uint64{1 << 28, 1 << 58} {
+		f := fields{magic: "GGUF", version: 3, kvCount: ptr(n), entries: []kv{{"k", 4, le32(1)}}}
+		var first, then runtime.MemStats
+		runtime.ReadMemStats(&first)
+		_, err := format.OpenHead(f.bytes(), 0, nil)
+		runtime.ReadMemStats(&then)
+		if !errors.Is(err, format.ErrTruncated) {
+			t.Errorf("%d entries: %v", n, err)
+		}
+		if taken := then.TotalAlloc - first.TotalAlloc; taken > 256<<20 {
+			t.Errorf("%d entries take %d bytes", n, taken)
+		}
+	}
+}
+
 // TestLargeMalformed: what is wrong in a large value is found when the file is opened, and named.
 func TestLargeMalformed(t *testing.T) {
 	entries, _ := larges()

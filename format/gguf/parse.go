@@ -121,7 +121,7 @@ func (p *parser) readStructure() error {
 }
 
 const (
-	entryBytes = 96 // the memory of an entry besides its key and its value
+	entryBytes = 96 // the memory of an entry in a list that grows, besides its key and its value
 	// mostKept is the size up to which values are kept. Larger ones, such as a vocabulary, are read
 	// again when they are used.
 	mostKept = 16 << 10
@@ -130,15 +130,9 @@ const (
 // readEntries reads n entries of the metadata, which follow the header.
 func (p *parser) readEntries(n uint64) error {
 	r := &p.d.r
-	err := p.opts.Memory.Reserve(entryBytes * int64(n))
-	if err != nil {
-		r.FailField("metadata_kv_count", err)
-		return r.Err()
-	}
-	p.part.entries = make([]entry, n)
-	for i := range p.part.entries {
-		e := &p.part.entries[i]
-		*e = p.d.entry()
+	for range n { // which is false if the size of a reader is: what was read justifies the memory
+		p.part.entries = append(p.part.entries, p.d.entry())
+		e := &p.part.entries[len(p.part.entries)-1]
 		if r.Err() != nil {
 			return named(r.Err(), "key", e.key)
 		}
@@ -162,7 +156,7 @@ func (p *parser) keep(e *entry) error {
 		e.value = nil
 		kept = 0
 	}
-	err := p.opts.Memory.Reserve(int64(len(e.key)) + kept)
+	err := p.opts.Memory.Reserve(entryBytes + int64(len(e.key)) + kept)
 	if err != nil {
 		return wire.Error(formatName, "metadata value", e.at, err)
 	}
