@@ -137,10 +137,8 @@ func (v *verification) compareSums(list []int) error {
 // parsedIn reports whether Parse has read structure in the ranges of s.
 func (m *Model) parsedIn(s *driver.Sum) bool {
 	for _, r := range s.Ranges {
-		for _, p := range m.spaces.structure.Of(uint32(r.Space)) {
-			if p.Offset < r.Offset+r.Size && r.Offset < p.End() {
-				return true
-			}
+		if m.spaces.structure.Overlaps(uint32(r.Space), r.Offset, r.Offset+r.Size) {
+			return true
 		}
 	}
 	return false

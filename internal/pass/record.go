@@ -86,6 +86,20 @@ func (r *Record) Of(file uint32) []Recorded {
 	return r.ranges[from:to]
 }
 
+// Overlaps reports whether a range of a file that was recorded has bytes between two offsets.
+func (r *Record) Overlaps(file uint32, from, end int64) bool {
+	ranges := r.Of(file)
+	step := from - from%recordStep // where the first one that may have them begins, or behind it
+	order := func(p Recorded, off int64) int { return cmp.Compare(p.Offset, off) }
+	first, _ := slices.BinarySearchFunc(ranges, step, order)
+	for i := first; i < len(ranges) && ranges[i].Offset < end; i++ {
+		if ranges[i].End() > from {
+			return true
+		}
+	}
+	return false
+}
+
 // End returns where the last range of a file ends.
 func (r *Record) End(file uint32) int64 {
 	end := int64(0)

@@ -124,3 +124,40 @@ func TestRecorded(t *testing.T) {
 		})
 	}
 }
+
+// TestRecordOverlaps: ranges are found by any of their bytes, also across a step.
+func TestRecordOverlaps(t *testing.T) {
+	var memory unlimited
+	r := Record{Memory: memory}
+	data := make([]byte, recordStep)
+	for _, x := range []struct{ off, size int64 }{{10, 90}, {20, 5}, {recordStep - 50, 100}, {3 * recordStep, 1}} {
+		if err := r.Add(1, data[:x.size], x.off); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.Seal()
+	for _, tt := range []struct {
+		name      string
+		file      uint32
+		from, end int64
+		want      bool
+	}{
+		{"before", 1, 0, 10, false},
+		{"the first byte", 1, 0, 11, true},
+		{"the last byte, behind a shorter one", 1, 99, 120, true},
+		{"behind", 1, 100, recordStep - 50, false},
+		{"across a step", 1, recordStep - 1, recordStep + 1, true},
+		{"in the next step", 1, recordStep + 49, recordStep + 60, true},
+		{"behind that", 1, recordStep + 50, 3 * recordStep, false},
+		{"over several steps", 1, recordStep + 50, 3*recordStep + 1, true},
+		{"another file", 0, 0, 4 * recordStep, false},
+	} {
+		if got := r.Overlaps(tt.file, tt.from, tt.end); got != tt.want {
+			t.Errorf("%s: %v", tt.name, got)
+		}
+	}
+}
+
+type unlimited struct{}
+
+func (unlimited) Reserve(int64) error { return nil }
