@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -421,4 +422,25 @@ func TestDeclaredDirectory(t *testing.T) {
 	dir := modelDir(t)
 	_, err := declared(t, dir, "w.bin/").Tensor("w")
 	wantToyError(t, "a slash at the end", err, source.ErrNotRegular, `tensor "w"`)
+}
+
+// TestIsInside: a range of a declared file, which Parse has not compared with its size, is used only
+// if the file has it.
+func TestIsInside(t *testing.T) {
+	r := source.FromBytes(make([]byte, 10))
+	for _, c := range []struct {
+		name      string
+		r         *source.Region
+		off, size int64
+		want      bool
+	}{
+		{"all", r, 0, 10, true},
+		{"none at the end", r, 10, 0, true},
+		{"beyond the end", r, 9, 2, false},
+		{"behind the end", r, math.MaxInt64, 1, false},
+		{"before the beginning", r, -1, 1, false},
+		{"not mapped yet", nil, 0, 1, false},
+	} {
+		t.Run(c.name, func(t *testing.T) { expect.Equal(t, c.want, isInside(c.r, c.off, c.size)) })
+	}
 }

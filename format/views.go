@@ -5,6 +5,7 @@ import (
 	"iter"
 
 	"github.com/weightmap/weightmap/internal/memory"
+	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -55,7 +56,7 @@ func (m *Model) at(i int, v *tensor.View) error {
 	var data []byte
 	if !m.index.Loaded(i) {
 		r := f.region.Load()
-		if r == nil || off < 0 || size > r.Size()-off {
+		if !isInside(r, off, size) {
 			var err error
 			r, err = m.findInside(f, i, info.Name, off, size)
 			if err != nil {
@@ -63,12 +64,24 @@ func (m *Model) at(i int, v *tensor.View) error {
 				return err
 			}
 		}
-		if mem := r.Bytes(); mem != nil {
-			data = mem[off : off+size : off+size]
-		}
+		data = inPlace(r, off, size)
 	}
 	*v = tensor.View(memory.New[tensor.Info](info, &m.owners[space], data))
 	return nil
+}
+
+// isInside reports whether a region has a range. It may be nil.
+func isInside(r *source.Region, off, size int64) bool {
+	return r != nil && off >= 0 && size <= r.Size()-off
+}
+
+// inPlace returns the bytes of a range of a region, or nil if they are not in memory.
+func inPlace(r *source.Region, off, size int64) []byte {
+	mem := r.Bytes()
+	if mem == nil {
+		return nil
+	}
+	return mem[off : off+size : off+size]
 }
 
 // Tensors iterates over the tensors by name, in the order of their records in the file, with the
@@ -117,12 +130,8 @@ var _ memory.Lazy[tensor.Info] = pending{}
 // Map implements memory.Lazy.
 func (p pending) Map(info *tensor.Info) memory.Ref[tensor.Info] {
 	r := p.f.region.Load()
-	if r != nil && info.Size <= r.Size()-info.Offset {
-		var data []byte
-		if mem := r.Bytes(); mem != nil {
-			data = mem[info.Offset:][:info.Size]
-		}
-		return memory.New[tensor.Info](info, p.owner, data)
+	if isInside(r, info.Offset, info.Size) {
+		return memory.New[tensor.Info](info, p.owner, inPlace(r, info.Offset, info.Size))
 	}
 	var v tensor.View
 	i, _ := p.m.index.Lookup(info.Name)

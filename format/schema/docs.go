@@ -86,7 +86,10 @@ func (p *Schema) withoutStaleDocs() *Schema {
 func (d *Doc) tensor() (name string, isTensor bool) {
 	quoted, isTensor := strings.CutPrefix(d.Path, "tensor ")
 	name, err := strconv.Unquote(quoted)
-	return name, isTensor && err == nil && strconv.Quote(name) == quoted
+	if err != nil {
+		return "", false
+	}
+	return name, isTensor && strconv.Quote(name) == quoted
 }
 
 // cutElement cuts ".nodes[3].attributes[0]" into ".nodes", 3 and ".attributes[0]". i is -1 if the

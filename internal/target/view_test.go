@@ -98,7 +98,7 @@ func (p *places) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestCopyToFaults: nobody gets memory that may fault. A hash in assembly cannot be unwound, nor may
+// TestCopyToFaults: no target or hash gets memory that may fault. A hash in assembly cannot be unwound, nor may
 // a writer of the program be interrupted.
 func TestCopyToFaults(t *testing.T) {
 	for _, size := range []int{1000, 700 << 10} {
